@@ -1,7 +1,7 @@
 // Files of a thread: written, read, listed.
 
-import type { FileRecord, FileStats, Grepped, FileVersion } from "./printed/types.js";
-import { filled, Paged, query, type Options, type Page, type Way } from "./way.js";
+import type { Deleted, FileRecord, FileStats, Grepped, FileVersion } from "./printed/types.js";
+import { filled, Paged, query, rooted, type Options, type Page, type Way } from "./way.js";
 
 type Changing = Options<"expectedVersion" | "ifAbsent" | "writer" | "idempotencyKey">;
 
@@ -36,8 +36,7 @@ export class Files {
     options: Changing = {},
   ): Promise<FileRecord> {
     const headers = conditions(options);
-    headers["Content-Type"] = file.mimeType ?? "application/octet-stream";
-    if (!file.mimeType) delete headers["Content-Type"];
+    if (file.mimeType) headers["Content-Type"] = file.mimeType;
     if (file.metadata) headers["Threadkeep-Metadata"] = ascii(JSON.stringify(file.metadata));
     if (file.thumbnail) headers["Threadkeep-Thumbnail"] = base64(file.thumbnail);
     const isStream = content instanceof ReadableStream;
@@ -97,9 +96,25 @@ export class Files {
     return new Paged(async (cursor) => (await this.tree<Page<FileRecord>>(thread, { ...params, cursor }, options)) as Page<FileRecord>);
   }
 
-  /** Lines that match a regular expression. */
-  grep(thread: string, pattern: string, params: { glob?: string; ignoreCase?: boolean; limit?: number } = {}, options: Options = {}): Promise<Grepped> {
+  /** What is directly in a folder: folders first, then by name. */
+  async readdir(thread: string, path = "/", params: { asOf?: number } = {}, options: Options = {}): Promise<FileRecord[]> {
+    const asked = { ...params, list: true, below: rooted(path) };
+    return (await this.tree<{ entries: FileRecord[] }>(thread, asked, options)).entries;
+  }
+
+  /** Lines that hold a text, or match a regular expression. */
+  grep(
+    thread: string,
+    pattern: string,
+    params: { regex?: boolean; glob?: string; ignoreCase?: boolean | "smart"; limit?: number } = {},
+    options: Options = {},
+  ): Promise<Grepped> {
     return this.tree(thread, { grep: pattern, ...params }, options);
+  }
+
+  /** The paths that match a glob: `*` stays within a folder, `**` crosses. */
+  async find(thread: string, glob: string, params: { limit?: number; asOf?: number } = {}, options: Options = {}): Promise<string[]> {
+    return (await this.tree<{ paths: string[] }>(thread, { find: glob, ...params }, options)).paths;
   }
 
   /** Counts and sizes. */
@@ -109,17 +124,17 @@ export class Files {
 
   /** Deletes a file; false if there is none. */
   async delete(thread: string, path: string, options: Changing = {}): Promise<boolean> {
-    return this.change("DELETE", thread, path, {}, options);
+    return (await this.change<Deleted>("DELETE", thread, path, {}, options)).deleted;
   }
 
-  /** Makes a folder. */
-  async mkdir(thread: string, path: string, options: Changing = {}): Promise<void> {
-    await this.change("POST", thread, path, { mkdir: true }, options);
+  /** Makes a folder, and those above it. */
+  mkdir(thread: string, path: string, options: Changing = {}): Promise<FileRecord> {
+    return this.change("POST", thread, path, { mkdir: true }, options);
   }
 
   /** Removes an empty folder; false if there is none. */
   async rmdir(thread: string, path: string, options: Changing = {}): Promise<boolean> {
-    return this.change("DELETE", thread, path, { rmdir: true }, options);
+    return (await this.change<Deleted>("DELETE", thread, path, { rmdir: true }, options)).deleted;
   }
 
   /** Moves a file or a folder. */
@@ -139,13 +154,12 @@ export class Files {
     return (await response.json()) as Answer;
   }
 
-  private async change(method: string, thread: string, path: string, params: object, options: Changing): Promise<boolean> {
+  private async change<Answer>(method: string, thread: string, path: string, params: object, options: Changing): Promise<Answer> {
     const headers = conditions(options);
     headers["Idempotency-Key"] ??= globalThis.crypto.randomUUID();
     const at = filled("/v1/threads/{thread}/files/{path}", { thread, path }) + query(params);
     const response = await this.way.send({ method, path: at, headers, repeats: true, signal: options.signal, actor: options.actor });
-    const answer = (await response.json()) as { deleted?: boolean };
-    return answer.deleted ?? true;
+    return (await response.json()) as Answer;
   }
 }
 

@@ -1,6 +1,7 @@
 // The way to the server: requests, retries, pages. Everything else stands on this file.
 
-import { FateUnknown, Refused, ThreadkeepError, Unavailable, Unreachable, refused } from "./errors.js";
+import { FateUnknown, Refused, ThreadkeepError, Unauthorized, Unavailable, Unreachable, refused } from "./errors.js";
+import { place, type Place } from "./place.js";
 
 /** What a client has to know of a call. It is printed from the table of calls. */
 export interface Facts {
@@ -39,7 +40,7 @@ export type Options<Honoured extends Condition = never> = Pick<Conditions, Honou
 /** How a client reaches its server. */
 export interface Settings {
   /** The address of the server, such as `http://127.0.0.1:8473`. */
-  url: string;
+  url?: string;
   /** The key. */
   key?: string;
   /** Who acts, for every call. */
@@ -106,16 +107,30 @@ const RETRY_FOR_MS = 15_000;
 
 /** Sends requests to one server. */
 export class Way {
-  readonly url: string;
   readonly retryForMs: number;
   readonly silenceMs: number;
   private readonly fetch: typeof fetch;
+  private readonly find: () => Place;
+  private place: Place;
 
   constructor(private readonly settings: Settings) {
-    this.url = settings.url.replace(/\/+$/, "");
+    this.find = place(settings);
+    this.place = this.find();
     this.retryForMs = settings.retryForMs ?? RETRY_FOR_MS;
     this.silenceMs = settings.silenceMs ?? 45_000;
     this.fetch = settings.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  }
+
+  /** The address of the server. */
+  get url(): string {
+    return this.place.url;
+  }
+
+  /** Looks where the server is now; whether that is another place. */
+  private moved(): boolean {
+    const before = this.place;
+    this.place = this.find();
+    return before.url !== this.place.url || before.key !== this.place.key;
   }
 
   /** Carries out a call of the table. */
@@ -132,9 +147,9 @@ export class Way {
 
   /** A list, page by page. */
   pages<Item>(facts: Facts, path: Record<string, string>, params?: object, options?: Options<Condition>): Paged<Item> {
-    return new Paged((cursor) =>
-      this.call<Page<Item>>(facts, path, cursor === undefined ? params : { ...params, cursor }, options),
-    );
+    // A cursor knows where its page begins, so what named the first page does not go with it.
+    const after = (cursor: string) => ({ ...params, offset: undefined, around: undefined, cursor });
+    return new Paged((cursor) => this.call<Page<Item>>(facts, path, cursor === undefined ? params : after(cursor), options));
   }
 
   private asked(facts: Facts, path: Record<string, string>, params?: unknown, options?: Options<Condition>): Asked {
@@ -183,7 +198,8 @@ export class Way {
   async attempt(asked: Asked): Promise<Response | ThreadkeepError> {
     asked.signal?.throwIfAborted();
     const headers: Record<string, string> = { Accept: "application/json", ...asked.headers };
-    if (this.settings.key) headers["Authorization"] = `Bearer ${this.settings.key}`;
+    const { url, key } = this.place;
+    if (key) headers["Authorization"] = `Bearer ${key}`;
     const actor = asked.actor ?? this.settings.actor;
     if (actor) headers["Threadkeep-Actor"] = actor;
     const init: RequestInit & { duplex?: "half" } = { method: asked.method, headers, redirect: "error" };
@@ -192,12 +208,12 @@ export class Way {
     if (asked.body instanceof ReadableStream) init.duplex = "half";
     let response: Response;
     try {
-      response = await this.fetch(this.url + asked.path, init);
+      response = await this.fetch(url + asked.path, init);
     } catch (cause) {
       asked.signal?.throwIfAborted();
-      return wasNotSent(cause)
-        ? new Unreachable(`the server at ${this.url} cannot be reached`, cause)
-        : new FateUnknown(`the connection to ${this.url} broke; whether it was done is not known`, cause);
+      if (!wasNotSent(cause)) return new FateUnknown(`the connection to ${url} broke; whether it was done is not known`, cause);
+      this.moved();
+      return new Unreachable(`the server at ${url} cannot be reached`, cause);
     }
     if (response.ok || response.status === 304) return response;
     const text = await response.text().catch(() => "");
@@ -205,9 +221,10 @@ export class Way {
     try {
       problem = JSON.parse(text) as Record<string, unknown>;
     } catch {
-      problem = { detail: `${this.url} answered ${response.status} with something that is not Threadkeep's` };
+      problem = { detail: `${url} answered ${response.status} with something that is not Threadkeep's` };
     }
     const error = refused(response.status, problem);
+    if (error instanceof Unauthorized && this.moved()) return new Unreachable(`the server at ${url} was started again`, error);
     retryAfters.set(error, Number(response.headers.get("retry-after") ?? 0) * 1_000);
     return error;
   }
@@ -225,12 +242,24 @@ function wasNotSent(cause: unknown): boolean {
   return code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "UND_ERR_CONNECT_TIMEOUT";
 }
 
+/** A path of a file from the root. `.` and `..` are resolved here, because addresses lose them on their way. */
+export function rooted(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment !== "..") segments.push(segment);
+    else if (segments.pop() === undefined) throw new ThreadkeepError(`${path} leaves the thread`, "path_escapes_root");
+  }
+  return `/${segments.join("/")}`;
+}
+
 /** A path with its parameters. `{path}` keeps its slashes. */
 export function filled(path: string, parts: Record<string, string>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const part = parts[name];
+    const keepsSlashes = name === "path" || name === "definition";
+    const part = keepsSlashes ? rooted(parts[name] ?? "").slice(1) : parts[name];
     if (part === undefined || part === "") throw new ThreadkeepError(`${name} is missing`, "invalid_parameter");
-    return name === "path" ? part.replace(/^\/+/, "").split("/").map(encodeURIComponent).join("/") : encodeURIComponent(part);
+    return keepsSlashes ? part.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(part);
   });
 }
 

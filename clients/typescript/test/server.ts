@@ -1,10 +1,10 @@
 // The real program, and a proxy that cuts connections.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, connect, type AddressInfo, type Server as NetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { Threadkeep, type Settings } from "../src/index.js";
@@ -20,10 +20,16 @@ export class Server {
     private readonly folder: string,
   ) {}
 
-  static async start(): Promise<Server> {
+  /** Starts it. `definitions` are files of its folder of definitions, by their paths. */
+  static async start(definitions: Record<string, string> = {}): Promise<Server> {
     const program = process.env["THREADKEEP_BINARY"];
     if (!program) throw new Error("THREADKEEP_BINARY names the program to test");
     const server = new Server(program, mkdtempSync(join(tmpdir(), "threadkeep-ts-")));
+    for (const [path, text] of Object.entries(definitions)) {
+      const file = join(server.folder, "definitions", path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
     await server.run("127.0.0.1:0");
     return server;
   }
@@ -45,7 +51,20 @@ export class Server {
     this.key ||= (await this.client({ key: ready.apiKey }).keys.create({ account: "test", scope: "admin" })).key;
   }
 
-  client(settings: Partial<Settings> = {}): Threadkeep {
+  /** A client that reads where the server is from its data folder. */
+  found(): Threadkeep {
+    const before = { ...process.env };
+    process.env["THREADKEEP_DATA"] = this.folder;
+    delete process.env["THREADKEEP_SERVER"];
+    delete process.env["THREADKEEP_KEY"];
+    try {
+      return new Threadkeep();
+    } finally {
+      process.env = before;
+    }
+  }
+
+  client(settings: Settings = {}): Threadkeep {
     return new Threadkeep({ url: this.url, key: this.key, ...settings });
   }
 

@@ -52,7 +52,9 @@ test("an append is made once, however often the connection breaks", async () => 
   const proxy = await Proxy.to(server.url);
   const keep = server.client({ url: proxy.url });
   const thread = await keep.threads.create({});
-  const cutting = setInterval(() => proxy.cut(), 7);
+  // On a busy machine an append may take longer than the time between two cuts, so the cuts end.
+  let cuts = 0;
+  const cutting = setInterval(() => (cuts += 1) <= 200 && proxy.cut(), 7);
   try {
     for (let n = 0; n < 60; n++) {
       await keep.threads.appendMessages(thread.id, { role: "user", content: `m${n}` });
@@ -132,6 +134,78 @@ test("a stream begins where it is told, and ends when it is told", async () => {
   const more = next.next();
   stop.abort();
   await assert.rejects(more, { name: "AbortError" });
+});
+
+test("the stream of a run gives each event once through cuts and the death of its server, and ends with the run", async () => {
+  const proxy = await Proxy.to(server.url);
+  const keep = server.client();
+  const { id } = await keep.threads.create({});
+  const run = await keep.threads.startRun(id, { executor: "caller", agentId: "counter" });
+  const steps = 40;
+  const told: string[] = [];
+  let text = "";
+  let step = 0;
+  const next = async () => {
+    step += 1;
+    if (step > steps) {
+      await keep.runs.end(run.id);
+      return;
+    }
+    await keep.runs.sendDelta(run.id, { text: `step ${step}` });
+    const use = { type: "tool_use" as const, id: `call-${step}`, name: "count", input: {} };
+    const content = [{ type: "text" as const, text: `step ${step} is done` }, use];
+    const result = [{ type: "tool_result" as const, toolUseId: use.id, content: "ok", isError: false }];
+    await keep.runs.step(run.id, { messages: [{ role: "assistant", content }, { role: "tool", content: result }] });
+  };
+  for await (const event of server.client({ url: proxy.url }).runs.follow(run.id)) {
+    if (event.type === "timing") {
+      told.push("timing");
+    } else if (event.type === "tool_call") {
+      told.push(`${event.tool_name} ${event.status}`);
+      // An entry brought two events: the connection breaks between them, or after them.
+      if (step % 3 === 0) proxy.cut();
+      if (event.status === "completed") await next();
+    } else if (event.type === "assistant") {
+      if (event.stream_status === "chunk") text += event.content;
+      else told.push(event.content);
+      if (step % 2 === 0) proxy.cut();
+      if (step === steps / 2 && event.stream_status === "complete") await server.crash();
+    } else {
+      told.push(event.status);
+      if (event.status === "running") await next();
+    }
+  }
+  proxy.stop();
+  const of = (n: number) => [`step ${n} is done`, "count executing", "count completed"];
+  const each = Array.from({ length: steps }, (_, n) => of(n + 1)).flat();
+  assert.deepEqual(told.filter((one) => one !== "timing"), ["running", ...each, "completed"]);
+  assert.equal(told.filter((one) => one === "timing").length, 1);
+  // Chunks are told as they come, or not at all; never twice.
+  const numbers = [...text.matchAll(/step (\d+)/g)].map(([, n]) => Number(n));
+  assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b));
+});
+
+test("a run that is unknown is not found, and a stream of a run ends when it is told", async () => {
+  const keep = server.client();
+  const unknown = keep.runs.follow("019a1b2c-3d4e-7f56-8a9b-0c1d2e3f4a5b")[Symbol.asyncIterator]();
+  await assert.rejects(unknown.next(), { code: "run_not_found" });
+  const { id } = await keep.threads.create({});
+  const run = await keep.threads.startRun(id, { executor: "caller", agentId: "counter" });
+  const stop = new AbortController();
+  const following = keep.runs.follow(run.id, { signal: stop.signal })[Symbol.asyncIterator]();
+  assert.deepEqual((await following.next()).value, { type: "status", status: "running", message: "Started" });
+  const more = following.next();
+  stop.abort();
+  await assert.rejects(more, { name: "AbortError" });
+});
+
+test("without settings, the client finds the server of the data folder, also after a restart", async () => {
+  const keep = server.found();
+  const { id } = await keep.threads.create({ title: "Found" });
+  assert.equal((await keep.threads.get(id)).title, "Found");
+  // The local key is made anew at each start.
+  await server.crash();
+  assert.equal((await keep.threads.get(id)).title, "Found");
 });
 
 test("files are written and read, whole and as they come", async () => {

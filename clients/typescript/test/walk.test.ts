@@ -40,7 +40,10 @@ test("every call reaches its route", async () => {
       message: (message as { id: string }).id,
       valueKey: "plan",
       name: "REGION",
-      run: "nightly",
+      codeRun: "nightly",
+      tool: "skill",
+      kind: "skills",
+      definition: "review",
       project: "demo",
       key: "k_0123456789abcdef",
     } as Record<string, string>;

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use threadkeep_calls::{Approval, Approve, Deny, GetApproval, ListApprovals, ListedState, Page, RevokeApproval};
 use threadkeep_model::{
     Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Entry, Fallback,
-    Head, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, checked_reason,
+    Head, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, Wait, checked_reason,
 };
 use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
 
 use crate::ground::carry::Carry;
 use crate::ground::cursor;
+use crate::ground::open_run::wakes;
 use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
 
@@ -67,7 +68,8 @@ enum Verdict {
 impl From<Held> for Approval {
     fn from(held: Held) -> Self {
         let Held { thread, asked, state, answered, overdue, holds } = held;
-        let ApprovalAsked { id, scope, reason, timeout_at, fallback, can_revoke, merge: _, asked_by, asked_at } = asked;
+        let ApprovalAsked { id, scope, reason, timeout_at, fallback, can_revoke, merge: _, call, asked_by, asked_at } =
+            asked;
         let answered = answered.as_ref();
         Self {
             id,
@@ -80,6 +82,7 @@ impl From<Held> for Approval {
             timeout_at,
             fallback,
             can_revoke,
+            call,
             overdue,
             holds,
             answered_by: answered.map(|answer| (*answer.by).clone()),
@@ -295,7 +298,9 @@ impl Engine {
         let answered = ApprovalAnswered { approval: asked.clone(), state, timed_out, reason };
         // A merge that waits for the answer is committed with it, or not at all.
         let merged = self.merge_answered(&thread, asked, state).await?;
-        let entries = std::iter::once(Entry::ApprovalAnswered(answered)).chain(merged.entries);
+        // A run that waits for the answer goes on.
+        let woken = wakes(&thread, Wait::Approval { approval_id: asked.id });
+        let entries = std::iter::once(Entry::ApprovalAnswered(answered)).chain(merged.entries).chain(woken);
         Ok(Plan::new(thread, entries.collect()).bringing(merged.blobs))
     }
 
@@ -428,6 +433,7 @@ mod tests {
             fallback: Fallback::Block,
             can_revoke,
             merge: None,
+            call: None,
             asked_by: actor(ActorKind::Agent, "coder"),
             asked_at: Timestamp::from_micros(0),
         };

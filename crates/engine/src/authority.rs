@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use threadkeep_model::{
-    ActorKind, ApprovalState, Authorisation, BlobId, Body, Capability, Commit, Entry, FileChange, FilePath,
-    FilesChanged, Kind, NewEntry, NewSegment, Thread, ThreadCommit, ThreadId, Uuid, Write,
+    ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, AskedCall, Authorisation, BlobId, Body, Capability,
+    Commit, Entry, FileChange, FilePath, FilesChanged, Json, Kind, NewEntry, NewSegment, Thread, ThreadCommit,
+    ThreadId, Uuid, Write,
 };
 use threadkeep_store::BoxFuture;
 
@@ -38,10 +39,6 @@ impl Engine {
             return Ok(());
         }
         let needs: Vec<Capability> = needs.iter().filter(asks).cloned().collect();
-        let required = |approval: Uuid, missing: &[Capability]| {
-            let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            Error::ApprovalRequired { approval, capability: named.join(" and ") }
-        };
         // Asking for an approval is not the call itself: the call's envelope does not apply to it.
         let engine = self.aside();
         let told = engine
@@ -50,16 +47,88 @@ impl Engine {
                 let (missing, asked) = engine.missing_of(&thread, &needs).await?;
                 let entries = match asked {
                     _ if missing.is_empty() => Vec::new(),
-                    Some(approval) => return Err(required(approval, &missing)),
+                    Some(approval) => return Err(approval_required(approval, &missing)),
                     None => vec![Entry::ApprovalRequested(engine.asked_for(missing))],
                 };
                 Ok(Plan::new(thread, entries))
             })
             .await?;
         match told.entries.into_iter().next() {
-            Some(Entry::ApprovalRequested(asked)) => Err(required(asked.id, &asked.scope)),
+            Some(Entry::ApprovalRequested(asked)) => Err(approval_required(asked.id, &asked.scope)),
             _ => Ok(()),
         }
+    }
+
+    /// Passes if the caller may make this one call of a tool, which needs these capabilities. A delegation of all of
+    /// them is enough. So is an approval of this call with these arguments, which is used up by it: `id` is the id of the
+    /// call, and the same call may be made again.
+    ///
+    /// Otherwise this asks for an approval of the call, once.
+    ///
+    /// # Errors
+    /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
+    pub async fn authorize_call(
+        &self,
+        thread: ThreadId,
+        (tool, args, id): (&str, &Json, &str),
+        needs: &[Capability],
+    ) -> Result<()> {
+        let asks = |capability: &&Capability| capability.authorisation() == Authorisation::RequireHuman;
+        let needs: Needs = needs.iter().filter(asks).cloned().collect();
+        if !self.is_agent() || needs.is_empty() {
+            return Ok(());
+        }
+        let needs: Vec<Capability> = needs.into_iter().collect();
+        let engine = self.aside();
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                let mut delegated = true;
+                for capability in &needs {
+                    delegated = delegated && engine.is_delegated(&thread, capability).await?;
+                }
+                let entry = if delegated { None } else { engine.about_call(&thread, (tool, args, id), &needs).await? };
+                Ok(Plan::new(thread, entry.into_iter().collect()))
+            })
+            .await?;
+        match told.entries.into_iter().next() {
+            Some(Entry::ApprovalRequested(asked)) => Err(approval_required(asked.id, &asked.scope)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The entry that a call of a tool needs: its request for an approval, or the use of one; none if the same call used
+    /// one before.
+    async fn about_call(
+        &self,
+        thread: &Thread,
+        (tool, args, id): (&str, &Json, &str),
+        needs: &[Capability],
+    ) -> Result<Option<Entry>> {
+        let mut held = self.holding_approvals(thread).await?;
+        held.retain(|approval| approval.asked.asked_by == self.caller.actor && approval.asked.scope == needs);
+        let same = |asked: &AskedCall| asked.tool == tool && asked.args == *args;
+        let about = held.into_iter().filter(|approval| approval.asked.call.as_ref().is_some_and(same));
+        let mut approved = None;
+        for approval in about {
+            let used = approval.asked.call.as_ref().and_then(|call| call.used.as_deref());
+            match (approval.state, used) {
+                (ApprovalState::Pending, _) => return Err(approval_required(approval.asked.id, needs)),
+                (ApprovalState::Approved, Some(used)) if used == id => return Ok(None),
+                (ApprovalState::Approved, None) => approved = approved.or(Some(approval)),
+                (ApprovalState::Approved, Some(_)) | (ApprovalState::Denied | ApprovalState::Revoked, _) => {}
+            }
+        }
+        let call = AskedCall { tool: tool.to_owned(), args: args.clone(), used: None };
+        let Some(approval) = approved else {
+            let asked = ApprovalAsked { call: Some(call), ..self.asked_for(needs.to_vec()) };
+            return Ok(Some(Entry::ApprovalRequested(asked)));
+        };
+        let call = AskedCall { used: Some(id.to_owned()), ..call };
+        let (state, timed_out) = (ApprovalState::Approved, approval.answered.as_ref().is_some_and(|it| it.timed_out));
+        let reason = approval.answered.and_then(|answer| answer.reason);
+        let approval = ApprovalAsked { call: Some(call), ..approval.asked };
+        Ok(Some(Entry::ApprovalAnswered(ApprovalAnswered { approval, state, timed_out, reason })))
     }
 
     /// The capabilities among `needs` for which the caller has no authority on `thread`, and the pending approval with
@@ -67,7 +136,8 @@ impl Engine {
     async fn missing_of(&self, thread: &Thread, needs: &[Capability]) -> Result<(Vec<Capability>, Option<Uuid>)> {
         let mut missing = Vec::new();
         let mut held = self.holding_approvals(thread).await?;
-        held.retain(|approval| approval.asked.asked_by == self.caller.actor);
+        // An approval of one call of a tool gives nothing else.
+        held.retain(|approval| approval.asked.asked_by == self.caller.actor && approval.asked.call.is_none());
         for capability in needs {
             let approved = held
                 .iter()
@@ -151,6 +221,11 @@ impl Engine {
                 | Kind::ExecutionBegan
                 | Kind::ExecutionStepped
                 | Kind::ExecutionEnded
+                | Kind::RunStarted
+                | Kind::RunStepped
+                | Kind::RunStopAsked
+                | Kind::RunWoken
+                | Kind::RunEnded
                 | Kind::SkillActivated
                 | Kind::AgentAssigned
                 | Kind::ChildChanged
@@ -158,6 +233,7 @@ impl Engine {
                 // The owner is in the write itself.
                 | Kind::OwnerChanged
                 | Kind::ValuesChanged
+                | Kind::ContextSummarized
                 | Kind::LifecycleChanged
                 | Kind::Injected
                 | Kind::InjectionTaken
@@ -168,7 +244,13 @@ impl Engine {
                 | Kind::DelegationRevoked
                 | Kind::Observed
                 | Kind::ObserverRemoved
-                | Kind::Merged => continue,
+                | Kind::ToolQueued
+                | Kind::ToolTaken
+                | Kind::Merged
+                // Its handler acts for the actor who schedules it, and is judged when it runs.
+                | Kind::EffectScheduled
+                | Kind::EffectClaimed
+                | Kind::EffectEnded => continue,
             }
             match read(entry, commit)? {
                 Entry::FilesChanged(changed) => needs.extend(self.needs_of_files(write.thread, &changed).await?),
@@ -252,6 +334,11 @@ impl Engine {
         };
         Ok(found.into_iter().map(content).collect())
     }
+}
+
+fn approval_required(approval: Uuid, missing: &[Capability]) -> Error {
+    let named: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    Error::ApprovalRequired { approval, capability: named.join(" and ") }
 }
 
 /// An entry of a commit.

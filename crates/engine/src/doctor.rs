@@ -85,8 +85,11 @@ impl Engine {
     /// If the store cannot be written, or an import is under way.
     pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
         self.sweep_sealed().await?;
+        self.sweep_memories().await?;
         let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
         let mut report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+        // After the rows that named them: an object whose row is gone is never named again.
+        self.shared.stores.blobs.sweep_objects().await?;
         let of_index = self.sweep_index(&progress).await?;
         report.bytes += if vacuum { of_index } else { 0 };
         Ok(report)
@@ -381,7 +384,7 @@ async fn segment(
         let (found, told) = (compared.found, compared.told);
         report.derived(format!("segment {id}: the index of messages has {found} rows, the log {told}"));
     }
-    let query = ChangeQuery { segment: id, roots: 0..u64::MAX, positions: Position::START..=until };
+    let query = ChangeQuery { spans: vec![(id, Position::START..=until)], roots: 0..u64::MAX };
     let rows = store.changes(query).await?;
     let found: HashSet<_> = rows.iter().map(|row| (row.root, row.position, row.target, row.op.code())).collect();
     if found != changes {

@@ -40,7 +40,7 @@ pub enum Selection {
 /// One item of an export.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExportItem {
-    /// A segment.
+    /// A segment of the log.
     Segment(SegmentRow),
     /// A large value that entries name.
     Blob(BlobId, Bytes),

@@ -8,7 +8,9 @@ use threadkeep_model::{
     Bounds, Head, Lineage, MessageId, Position, Relation, RelationKind, SegmentId, Thread, ThreadId,
 };
 
-use crate::ground::policy::{Standing, conceal_origin};
+use threadkeep_store::Related;
+
+use crate::ground::policy::{Standing, Verb, conceal_origin, standing};
 use crate::ground::view::holds;
 use crate::{Engine, Result};
 
@@ -49,22 +51,28 @@ impl Engine {
     /// The relations of a thread that hold now: with other threads of the account, and those that it made with public
     /// threads of others.
     pub(crate) async fn holding(&self, thread: &Thread) -> Result<Vec<Relation>> {
-        self.holding_among(thread, &mut Acquainted::default()).await
+        let relations = self.shared.stores.store.relations(vec![thread.id]).await?;
+        self.holding_among(thread, relations.into_iter().flatten(), &mut Acquainted::default()).await
     }
 
-    /// The same for one of several threads, of which many have the same relatives.
-    pub(crate) async fn holding_among(&self, thread: &Thread, among: &mut Acquainted) -> Result<Vec<Relation>> {
-        let relations = self.shared.stores.store.relations(thread.id).await?;
-        let other = |relation: &Relation| if relation.parent == thread.id { relation.child } else { relation.parent };
-        self.acquaint(relations.iter().map(other), among).await?;
+    /// Those of its `relations` that hold, for one of several threads, of which many have the same relatives.
+    pub(crate) async fn holding_among(
+        &self,
+        thread: &Thread,
+        relations: impl Iterator<Item = Related>,
+        among: &mut Acquainted,
+    ) -> Result<Vec<Relation>> {
         among.heads.insert(thread.id, thread.head);
         let mut holding = Vec::new();
-        for relation in relations {
+        for (relation, owner, visibility) in relations {
             let is_parent = relation.parent == thread.id;
-            let is_told = match among.seen.get(&other(&relation)) {
-                Some(Some(Standing::Owner)) => true,
-                Some(Some(Standing::Visitor)) => is_parent == made_by_parent(relation.kind),
-                Some(None) | None => false,
+            let other = if is_parent { relation.child } else { relation.parent };
+            let seen = among.seen.entry(other);
+            let seen = seen.or_insert_with(|| standing(&self.caller.account, &owner, visibility, Verb::Read));
+            let is_told = match seen {
+                Some(Standing::Owner) => true,
+                Some(Standing::Visitor) => is_parent == made_by_parent(relation.kind),
+                None => false,
             };
             if is_told && self.holds(&relation, among).await? {
                 holding.push(relation);

@@ -233,6 +233,11 @@ impl FeedReader {
         Ok(next)
     }
 
+    /// Whether it gave everything that it has read.
+    pub fn is_drained(&self) -> bool {
+        self.ready.is_empty()
+    }
+
     /// How often it was given items: what it gives was read by then.
     pub fn reads(&self) -> u64 {
         self.reads

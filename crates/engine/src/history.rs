@@ -155,6 +155,11 @@ impl Subscription {
         self.is_current = false;
     }
 
+    /// The thread that it follows.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
     /// The version of the last entry it gave: where to resume.
     pub fn version(&self) -> Version {
         self.after

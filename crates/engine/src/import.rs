@@ -254,7 +254,7 @@ impl Importer {
         self.held_until = Some(batch.kept_until());
         self.bodies.clear();
         self.blob_bytes = 0;
-        Ok(self.engine.shared.stores.upkeep.import(batch).await?)
+        Ok(self.engine.shared.take_in(batch).await?)
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use threadkeep_model::{
     Account, AgentState, ApprovalAsked, CheckpointSet, Content, Deliver, Derived, Entry, FileChange, Forked, Inserted,
-    Invalid, Json, MergeConflict, MessageBody, MessageEdited, MessagesDeleted, Position, Related, RolledBack, Segment,
-    SegmentId, Tally, ThreadChanged, ThreadId,
+    Invalid, Json, MergeConflict, MessageBody, MessageEdited, MessagesDeleted, Position, Related, RolledBack, Run,
+    Segment, SegmentId, Tally, ThreadChanged, ThreadId, checked_reason_code,
 };
 use threadkeep_store::{SegmentRow, StoredEntry};
 
@@ -140,6 +140,11 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             earlier("item", edited.item.0.position)?;
             check_message(&edited.message)
         }
+        Entry::ToolQueued(queued) => {
+            refuse_nulls("tool", &queued.tool)?;
+            check_object(&queued.args)
+        }
+        Entry::ToolTaken(taken) => earlier("item", taken.item.0.position),
         Entry::QueuedRemoved(removed) => earlier("item", removed.item.0.position),
         Entry::MessageDelivered(delivered) => {
             earlier("item", delivered.item.0.position)?;
@@ -158,6 +163,10 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             let mut values = changed.changes.iter().filter_map(|change| change.value.as_ref());
             values.try_for_each(|value| check_json("value", value))
         }
+        Entry::ContextSummarized(told) => {
+            earlier("covers", told.covers.last.position)?;
+            refuse_nulls("text", &told.text)
+        }
         Entry::OwnerChanged(changed) => {
             Account::new(changed.from.as_str())?;
             Account::new(changed.to.as_str()).map(drop)
@@ -172,6 +181,12 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             refuse_nulls("answer", &decided.answer)?;
             decided.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))
         }
+        Entry::EffectScheduled(scheduled) => {
+            scheduled.by.checked()?;
+            check_json("args", &scheduled.args)
+        }
+        Entry::EffectClaimed(claimed) => earlier("scheduled", claimed.scheduled.position),
+        Entry::EffectEnded(ended) => ended.error.as_ref().map_or(Ok(()), |error| refuse_nulls("error", error)),
         Entry::ChildChanged(child) => {
             if child.clone().checked()? == *child {
                 Ok(())
@@ -206,6 +221,20 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             merged.conflicts.iter().try_for_each(said)
         }
         Entry::ExecutionBegan(began) => refuse_nulls("by", &began.execution.by),
+        Entry::RunStarted(started) => check_run(&started.run),
+        Entry::RunEnded(ended) => {
+            ended.reason.clone().map_or(Ok(()), |reason| checked_reason_code(reason).map(drop))?;
+            check_run(&ended.run)
+        }
+        Entry::RunStepped(stepped) => {
+            check_run(&stepped.run)?;
+            match &stepped.model {
+                Some(model) if model.clone().checked()? != *model => Err(Invalid::body("model", "holds null bytes")),
+                Some(_) | None => Ok(()),
+            }
+        }
+        Entry::RunStopAsked(asked) => check_run(&asked.run),
+        Entry::RunWoken(woken) => check_run(&woken.run),
         Entry::Truncated(_)
         | Entry::ExecutionStepped(_)
         | Entry::ExecutionEnded(_)
@@ -213,6 +242,11 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
         | Entry::EnvChanged(_)
         | Entry::Referenced(_) => Ok(()),
     }
+}
+
+fn check_run(run: &Run) -> Result<(), Invalid> {
+    refuse_nulls("by", &run.by)?;
+    run.agent_id.as_ref().map_or(Ok(()), |agent| refuse_nulls("agentId", agent))
 }
 
 fn check_state(state: &AgentState) -> Result<(), Invalid> {
@@ -248,6 +282,10 @@ fn check_json(field: &str, json: &Json) -> Result<(), Invalid> {
 
 fn check_asked(asked: &ApprovalAsked) -> Result<(), Invalid> {
     asked.reason.as_ref().map_or(Ok(()), |reason| refuse_nulls("reason", reason))?;
+    if let Some(call) = &asked.call {
+        refuse_nulls("call.tool", &call.tool)?;
+        check_object(&call.args)?;
+    }
     refuse_nulls("askedBy", &asked.asked_by.name)
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use threadkeep_model::{Child, Relation, Thread, ThreadId};
+use threadkeep_calls::FamilyMerge;
+use threadkeep_model::{Child, ItemKind, Relation, Thread, ThreadId};
+use threadkeep_store::{Item, Related};
 
 use crate::family::{Acquainted, forked};
 use crate::ground::cursor::{after, no_cursor, read};
@@ -16,6 +18,8 @@ const FAMILY_MAX: usize = 10_000;
 const FAMILY_PAGE: usize = 200;
 /// Threads that are read at once while the family is walked.
 const READ_AT_ONCE: usize = 200;
+/// Threads of a page whose relatives are read at once. Each may have thousands.
+const TIED_AT_ONCE: usize = 32;
 
 /// A part of a family.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +45,8 @@ pub struct Family {
     pub relations: Vec<Relation>,
     /// The subagents among them, each with the thread it works for.
     pub subagents: Vec<(ThreadId, Child)>,
+    /// The merges into threads of this page, from threads of this page and earlier ones.
+    pub merges: Vec<FamilyMerge>,
     /// Whether there are more threads than on this page and those before it.
     pub cut_off: bool,
     /// The threads of this page with relatives that are on no page so far, and how many.
@@ -60,6 +66,8 @@ struct Walk<'a> {
     threads: HashMap<ThreadId, Thread>,
     /// The relatives of threads that were followed.
     kept: HashMap<ThreadId, Kin>,
+    /// What was read of threads whose relatives are wanted next.
+    ties: HashMap<ThreadId, Ties>,
     among: Acquainted,
     /// Whether a limit left something out.
     is_limited: bool,
@@ -71,6 +79,13 @@ struct Kin {
     relatives: Vec<(ThreadId, Standing)>,
     relations: Vec<Relation>,
     children: Vec<Child>,
+    merges: Vec<Item>,
+}
+
+/// The rows that tie a thread to others.
+struct Ties {
+    relations: Vec<Related>,
+    items: Vec<(ItemKind, Item)>,
 }
 
 impl Engine {
@@ -104,6 +119,7 @@ impl Engine {
             places: HashMap::from([(thread, 0)]),
             threads: HashMap::from([(thread, first)]),
             kept: HashMap::new(),
+            ties: HashMap::new(),
             among: Acquainted::default(),
             is_limited: false,
         };
@@ -179,17 +195,39 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Reads what ties these threads to others.
+    async fn tie(&mut self, threads: Vec<ThreadId>) -> Result<()> {
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let store = &self.engine.shared.stores.store;
+        let relations = store.relations(threads.clone()).await?;
+        let items = store.items_of(threads.clone(), vec![ItemKind::Child, ItemKind::Merge]).await?;
+        let ties = relations.into_iter().zip(items).map(|(relations, items)| Ties { relations, items });
+        self.ties.extend(threads.into_iter().zip(ties));
+        Ok(())
+    }
+
     /// The direct relatives of a thread. One that was deleted meanwhile has none.
     async fn kin(&mut self, at: usize, id: ThreadId) -> Result<Kin> {
         if let Some(kin) = self.kept.remove(&id) {
             return Ok(kin);
         }
         self.load(at, id).await?;
-        let mut kin = Kin { relatives: Vec::new(), relations: Vec::new(), children: Vec::new() };
-        let Self { engine, threads, among, .. } = self;
-        let Some(thread) = threads.get(&id) else { return Ok(kin) };
-        kin.children = engine.registered(id).await?;
-        kin.relations = engine.holding_among(thread, among).await?;
+        let mut kin = Kin { relatives: Vec::new(), relations: Vec::new(), children: Vec::new(), merges: Vec::new() };
+        if self.threads.contains_key(&id) && !self.ties.contains_key(&id) {
+            self.tie(vec![id]).await?;
+        }
+        let Self { engine, threads, among, ties, .. } = self;
+        let (Some(thread), Some(ties)) = (threads.get(&id), ties.remove(&id)) else { return Ok(kin) };
+        for (kind, item) in ties.items {
+            if kind == ItemKind::Child {
+                kin.children.push(engine.read_child(&item).await?);
+            } else {
+                kin.merges.push(item);
+            }
+        }
+        kin.relations = engine.holding_among(thread, ties.relations.into_iter(), among).await?;
         let mut others: Vec<ThreadId> = kin.children.iter().map(|child| child.reference).collect();
         others.extend(thread.record.parent_id);
         others.extend(thread.record.origin_thread_id);
@@ -214,6 +252,7 @@ impl Walk<'_> {
             origins: Vec::new(),
             relations: Vec::new(),
             subagents: Vec::new(),
+            merges: Vec::new(),
             cut_off: false,
             more: Vec::new(),
             next: None,
@@ -221,6 +260,11 @@ impl Walk<'_> {
         for at in places.clone() {
             let (id, _, standing) = self.order[at];
             self.load(at, id).await?;
+            if (at - places.start).is_multiple_of(TIED_AT_ONCE) {
+                let next = self.order[at..places.end].iter().take(TIED_AT_ONCE);
+                let next = next.filter(|(id, _, standing)| *standing == Standing::Owner && !self.kept.contains_key(id));
+                self.tie(next.map(|(id, ..)| *id).collect()).await?;
+            }
             let Some(thread) = self.threads.get(&id).cloned() else { continue };
             if standing == Standing::Visitor {
                 family.origins.push(thread);
@@ -245,6 +289,11 @@ impl Walk<'_> {
             family
                 .subagents
                 .extend(kin.children.into_iter().filter(|child| is_shown(&child.reference)).map(|child| (id, child)));
+            for merge in self.engine.merged_into(id, &kin.merges).await? {
+                if is_shown(&merge.source_id) {
+                    family.merges.push(merge);
+                }
+            }
             // The page of its parent came before it.
             if let Some(parent) = thread.record.parent_id
                 && self.places.get(&parent).is_some_and(|place| *place < places.start)

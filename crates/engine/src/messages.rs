@@ -26,6 +26,7 @@ pub struct Page {
     limit: Option<usize>,
     cursor: Option<String>,
     offset: u64,
+    around: Option<MessageId>,
     order: Order,
     filter: MessageFilter,
     as_of: Option<Version>,
@@ -45,7 +46,7 @@ impl Page {
     pub fn first() -> Self {
         let filter = MessageFilter::SHOWN;
         let (order, as_of, through) = (Order::Ascending, None, None);
-        Self { limit: None, cursor: None, offset: 0, order, filter, as_of, through, counted: true }
+        Self { limit: None, cursor: None, offset: 0, around: None, order, filter, as_of, through, counted: true }
     }
 
     /// The page after `cursor`, which an earlier page gave. It shows the state that page showed.
@@ -71,6 +72,13 @@ impl Page {
     #[must_use]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
+        self
+    }
+
+    /// The page of the default list around a message, the oldest message first.
+    #[must_use]
+    pub fn around(mut self, message: MessageId) -> Self {
+        self.around = Some(message);
         self
     }
 
@@ -132,6 +140,10 @@ pub struct MessagePage {
     pub next: Option<String>,
     /// How many messages the list has in all, not only on this page; 0 on an [uncounted](Page::uncounted) one.
     pub total: u64,
+    /// The index of the first message, on a counted page of the default list that has one.
+    pub first_index: Option<u64>,
+    /// Whether the indexes fall from there on.
+    pub falls: bool,
     /// The version whose state the page shows.
     pub version: Version,
 }
@@ -190,6 +202,12 @@ impl Engine {
             let rule = "cannot be combined with a cursor";
             return Err(Invalid::parameter("offset", rule).into());
         }
+        let is_default = page.filter == MessageFilter::SHOWN;
+        let is_placed = page.cursor.is_some() || page.offset > 0 || page.order == Order::Descending;
+        if page.around.is_some() && (is_placed || !is_default) {
+            let rule = "goes without a cursor, an offset, a falling order and filters";
+            return Err(Invalid::parameter("around", rule).into());
+        }
         // A place among all messages: it holds for every filter.
         let list = ("messages", thread, page.through);
         let cursor = page.cursor.as_deref().map(|text| Cursor::decode(list, text)).transpose()?;
@@ -202,9 +220,16 @@ impl Engine {
         let view = self.view(thread, &head, at).await?;
         let version = at.unwrap_or(head.version);
         let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
+        let offset = match page.around {
+            Some(message) => {
+                let located = self.locate(&view, message).await?;
+                self.index_of(&view, &located).await?.saturating_sub(limit as u64 / 2)
+            }
+            None => page.offset,
+        };
         let start = match &cursor {
             Some(cursor) => Some(cursor.place),
-            None => self.place(&view, page.filter, page.offset, order).await?,
+            None => self.place(&view, page.filter, offset, order).await?,
         };
         let (items, next) = match start {
             Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
@@ -212,7 +237,18 @@ impl Engine {
         };
         let next = next.map(|place| Cursor { version, order, place }.encode(list));
         let total = if page.counted { self.count_under(&view, page.filter).await? } else { 0 };
-        Ok(MessagePage { items, next, total, version })
+        let first_index = match (items.first(), &cursor) {
+            (Some(_), None) if is_default && page.counted => Some(match order {
+                Order::Ascending => offset,
+                Order::Descending => total.saturating_sub(offset + 1),
+            }),
+            (Some(first), Some(_)) if is_default && page.counted => {
+                let located = self.locate(&view, first.id).await?;
+                Some(self.index_of(&view, &located).await?)
+            }
+            _ => None,
+        };
+        Ok(MessagePage { items, next, total, first_index, falls: order == Order::Descending, version })
     }
 
     /// One message, as `thread` shows it now or as of a version.

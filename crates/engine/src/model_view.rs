@@ -1,39 +1,15 @@
 //! The conversation as a model gets it: every call has a result, and every result a call.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use threadkeep_calls::ModelMessage;
-use threadkeep_model::{Content, MessageBody, MessageId, Part, Role, ThreadId, Version};
+use threadkeep_model::{Content, Invalid, MessageBody, MessageId, Part, Role};
 
 use crate::open_calls::no_result;
-use crate::{Engine, Page, Result};
+use crate::request::ModelSide;
 
 /// The result given for a call that never had one.
-const NO_RESULT: &str = "This call has no result.";
-
-impl Engine {
-    /// The messages of a thread as a model is given them, now or as of a version: silent ones too, those of subagents
-    /// (deeper than 0) not. Results come right after their call, each once; a call without one is closed by an error.
-    ///
-    /// # Errors
-    /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionInFuture`].
-    pub async fn model_messages(&self, thread: ThreadId, as_of: Option<Version>) -> Result<Vec<ModelMessage>> {
-        let mut said = Vec::new();
-        let first = Page::first();
-        let mut page = as_of.map_or(first.clone(), |version| first.as_of(version));
-        loop {
-            let wanted = page.include_silent().max_depth(0).limit(self.shared.limits.page_max);
-            let found = self.messages(thread, wanted).await?;
-            for message in &found.items {
-                said.push((message.id, message.body()?));
-            }
-            match found.next {
-                Some(cursor) => page = Page::after(cursor),
-                None => return Ok(for_model(said)?),
-            }
-        }
-    }
-}
+pub(crate) const NO_RESULT: &str = "This call has no result.";
 
 /// A step that waits for the results of its calls, and the messages sent meanwhile.
 #[derive(Default)]
@@ -43,19 +19,26 @@ struct Waiting {
     held: Vec<ModelMessage>,
 }
 
-fn for_model(said: Vec<(MessageId, MessageBody)>) -> Result<Vec<ModelMessage>, threadkeep_model::Invalid> {
+/// The messages as the model of `side` is given them: its own as the assistant's, those of the other side as the user's.
+pub(crate) fn for_model(said: Vec<(MessageId, MessageBody)>, side: ModelSide) -> Result<Vec<ModelMessage>, Invalid> {
     let mut given = Vec::with_capacity(said.len());
     let mut waiting = Waiting::default();
     for (id, body) in said {
+        let is_own = side.wrote(&body);
         let MessageBody { role, name, content, .. } = body;
-        if role == Role::Assistant {
+        let role = match role {
+            Role::User | Role::Assistant if is_own => Role::Assistant,
+            Role::User | Role::Assistant => Role::User,
+            Role::Info | Role::System | Role::Tool => role,
+        };
+        if is_own {
             waiting.close(&mut given)?;
         }
         if !content.as_json().as_str().starts_with('[') {
             waiting.say(ModelMessage { id: Some(id), role, name, content }, &mut given);
             continue;
         }
-        let (mut others, mut results) = (Vec::new(), false);
+        let (mut others, mut results, mut dropped) = (Vec::new(), false, false);
         let mut calls = Vec::new();
         for part in content.to_parts() {
             match part {
@@ -65,22 +48,21 @@ fn for_model(said: Vec<(MessageId, MessageBody)>) -> Result<Vec<ModelMessage>, t
                         waiting.results.entry(tool_use_id.clone()).or_insert(part);
                     }
                 }
-                Part::ToolUse { ref id, .. } if role == Role::Assistant => {
+                Part::ToolUse { ref id, .. } if is_own && !calls.contains(id) => {
                     calls.push(id.clone());
                     others.push(part);
                 }
-                // Only a step calls.
-                Part::ToolUse { .. } => {}
+                // Only a step calls, and each call once.
+                Part::ToolUse { .. } => dropped = true,
                 Part::Text { .. } | Part::Image { .. } | Part::File { .. } | Part::Thinking { .. } => others.push(part),
             }
         }
-        let content = if results { Content::parts(&others)? } else { content };
+        let content = if results || dropped { Content::parts(&others)? } else { content };
         if !others.is_empty() {
             waiting.say(ModelMessage { id: Some(id), role, name, content }, &mut given);
         }
-        if role == Role::Assistant {
-            let mut seen = HashSet::new();
-            waiting.calls = calls.into_iter().filter(|call| seen.insert(call.clone())).collect();
+        if is_own {
+            waiting.calls = calls;
         }
         if waiting.calls.iter().all(|call| waiting.results.contains_key(call)) {
             waiting.close(&mut given)?;
@@ -97,7 +79,7 @@ impl Waiting {
     }
 
     /// Gives the results, one for each call, then the messages sent meanwhile.
-    fn close(&mut self, given: &mut Vec<ModelMessage>) -> Result<(), threadkeep_model::Invalid> {
+    fn close(&mut self, given: &mut Vec<ModelMessage>) -> Result<(), Invalid> {
         let Self { calls, mut results, held } = std::mem::take(self);
         if !calls.is_empty() {
             let parts: Vec<Part> = calls
@@ -137,7 +119,7 @@ mod tests {
                 MessageBody::with_content(role.parse().expect("a role"), Content::from_json(content).expect("content"));
             (MessageId { segment: SegmentId::from_bits(1), position: Position(at as u64 + 1) }, body)
         });
-        let given = for_model(messages.collect()).expect("messages");
+        let given = for_model(messages.collect(), ModelSide::A).expect("messages");
         let shown = given.iter().map(|message| {
             let parts = message.content.to_parts().into_iter().map(|part| match part {
                 Part::Text { text } => text,
@@ -163,7 +145,7 @@ mod tests {
             ("assistant call x | user wait | assistant b", "assistant call x | tool none x | user wait | assistant b"),
             ("assistant call x | assistant b | tool result x", "assistant call x | tool none x | assistant b"),
             ("user a | tool result z", "user a"),
-            ("assistant call x x | tool result x", "assistant call x call x | tool result x"),
+            ("assistant call x x | tool result x", "assistant call x | tool result x"),
             ("user call x | assistant b", "assistant b"),
         ] {
             assert_eq!(given(said), expected, "{said}");

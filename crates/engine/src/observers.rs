@@ -222,8 +222,12 @@ fn system(shared: &Weak<Shared>) -> Option<Engine> {
         caller: Arc::new(Caller::local()),
         writes_to: None,
         envelope: None,
+        happened: None,
         validator: None,
+        defined: None,
         guarded: false,
+        owner: None,
+        effects: None,
         embedder: None,
     })
 }
@@ -337,9 +341,13 @@ impl Follower {
         let body = String::from_utf8_lossy(&fact.encode()).into_owned();
         let goes_out = |observer: &Observing| matches!(observer.added.deliver, Deliver::Webhook(_));
         let body = if !events.is_empty() && those.iter().any(goes_out) {
-            // Without its data if the secrets cannot be opened: other observers must not wait for that.
-            let redactor = engine.redactor(WayOut::Webhook, Some(item.thread)).await.ok();
-            redactor.map_or_else(|| "null".to_owned(), |redactor| redactor.json(&body).into_owned())
+            match engine.redactor(WayOut::Webhook, Some(item.thread)).await {
+                Ok(redactor) => redactor.json(&body).into_owned(),
+                // Without the key no secret can be found, and other observers must not wait for it: the event goes
+                // out without its data.
+                Err(Error::SecretsUnavailable { .. }) => "null".to_owned(),
+                Err(error) => return Err(error),
+            }
         } else {
             body
         };

@@ -6,9 +6,13 @@ use threadkeep_store::Stores;
 
 use crate::env::{Config, Vault};
 use crate::feed::SharedFeed;
+use crate::keys::InUse;
 use crate::live::{Live, LiveSettings};
-use crate::opened::InUse;
+use crate::memory::Indexes;
+use crate::process::Lease;
+use crate::request::Counts;
 use crate::search::Library;
+use crate::store_id::StoreId;
 use crate::{Engine, Limits, World};
 
 impl Engine {
@@ -53,6 +57,10 @@ impl Engine {
                 Box::new(InUse::default()),
                 Box::new(SharedFeed::default()),
                 Box::new(Vault::new(config)),
+                Box::new(Lease::default()),
+                Box::new(StoreId::default()),
+                Box::new(Indexes::default()),
+                Box::new(Counts::default()),
             ],
         )
     }

@@ -4,9 +4,10 @@
 
 use std::collections::HashSet;
 
-use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role};
+use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role, ThreadId, Version};
 
 use crate::ground::view::View;
+use crate::request::is_of_side_b;
 use crate::{Engine, Result};
 
 /// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was
@@ -19,9 +20,9 @@ pub(crate) enum Interrupted {
     Fork,
     Rollback,
     Truncate,
-    /// The execution ended before the tool answered.
+    /// The run ended before the tool answered.
     End,
-    /// The execution was stopped.
+    /// The run was stopped.
     Cancel,
     /// The executor went away.
     Crash,
@@ -48,9 +49,9 @@ impl Interrupted {
             Self::Fork => "The thread was forked before this call had a result.",
             Self::Rollback => "The thread was rolled back to before this call had a result.",
             Self::Truncate => "The thread was truncated to before this call had a result.",
-            Self::End => "The execution ended before this call had a result.",
-            Self::Cancel => "The execution was cancelled before this call had a result.",
-            Self::Crash => "The execution broke off before this call had a result.",
+            Self::End => "The run ended before this call had a result.",
+            Self::Cancel => "The run was stopped before this call had a result.",
+            Self::Crash => "The run broke off before this call had a result.",
             Self::Spawn => "The thread was spawned before this call had a result.",
             Self::Suspend => "The thread was suspended before this call had a result.",
         }
@@ -59,7 +60,7 @@ impl Interrupted {
 
 impl Engine {
     /// The entry that closes the open calls of a view of which `count` messages are left, followed by `later`; none if
-    /// no call is open.
+    /// no call is open, or what another program wrote is told again.
     pub(crate) async fn close_calls(
         &self,
         view: &View,
@@ -67,6 +68,9 @@ impl Engine {
         later: &[MessageBody],
         cut: Interrupted,
     ) -> Result<Option<Entry>> {
+        if self.happened.is_some() {
+            return Ok(None);
+        }
         let mut answered = HashSet::new();
         for body in later.iter().rev() {
             if let Some(open) = open_calls(body, &mut answered) {
@@ -87,6 +91,38 @@ impl Engine {
     }
 }
 
+/// The calls of the last step that have no result yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpenCalls {
+    /// The version at which the calls were made.
+    pub version: Version,
+    /// Id, name and arguments of each, in order.
+    pub calls: Vec<(String, String, serde_json::Value)>,
+}
+
+impl Engine {
+    /// The calls of a thread's last step that have no result yet, for an executor that goes on with them.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`].
+    pub async fn open_calls(&self, thread: ThreadId) -> Result<OpenCalls> {
+        let thread = self.thread(thread).await?;
+        let view = self.view(thread.id, &thread.head, None).await?;
+        let mut answered = HashSet::new();
+        for message in self.last_of(&view, view.tally.messages(), LOOKS_BACK).await? {
+            let body = read(&message)?;
+            if let Some(open) = open_calls(&body, &mut answered) {
+                let called = body.content.to_parts().into_iter().filter_map(|part| match part {
+                    Part::ToolUse { id, name, input } if open.contains(&id) => Some((id, name, input)),
+                    _ => None,
+                });
+                return Ok(OpenCalls { version: message.version, calls: called.collect() });
+            }
+        }
+        Ok(OpenCalls::default())
+    }
+}
+
 fn read(message: &Message) -> Result<MessageBody> {
     Ok(message.body()?)
 }
@@ -100,6 +136,7 @@ fn open_calls(body: &MessageBody, answered: &mut HashSet<String>) -> Option<Vec<
     if !body.content.as_json().as_str().starts_with('[') {
         return is_step.then(Vec::new);
     }
+    let of_side_b = is_of_side_b(body);
     let mut calls = Vec::new();
     for part in body.content.to_parts() {
         match part {
@@ -108,6 +145,8 @@ fn open_calls(body: &MessageBody, answered: &mut HashSet<String>) -> Option<Vec<
             Part::Text { .. } | Part::Image { .. } | Part::File { .. } | Part::Thinking { .. } => {}
         }
     }
+    // The second model of an agent calls too. Its words alone are no step that ends the search.
+    let is_step = is_step || (of_side_b && !calls.is_empty());
     is_step.then(|| calls.into_iter().filter(|call| !answered.contains(call)).collect())
 }
 

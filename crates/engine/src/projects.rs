@@ -59,7 +59,7 @@ impl Details {
 }
 
 /// Ids are an account's own: two accounts may have a project of the same id.
-fn place(account: &Account, id: &str) -> String {
+pub(crate) fn place(account: &Account, id: &str) -> String {
     format!("{}:{}:{id}", account.as_str().len(), account.as_str())
 }
 
@@ -134,13 +134,17 @@ impl Engine {
         found.iter().map(|document| self.read_project(document)).collect()
     }
 
-    /// Deletes a project of the account; its threads stay. False if there is none.
+    /// Deletes a project of the account with its memories; its threads stay. False if there is none.
     ///
     /// # Errors
     /// If the store cannot be written.
     pub async fn delete_project(&self, id: &str) -> Result<bool> {
         let place = place(&self.caller.account, id);
-        Ok(self.shared.stores.registry.unregister(RegistryKind::Project, place).await?)
+        let deleted = self.shared.stores.registry.unregister(RegistryKind::Project, place).await?;
+        if deleted {
+            self.forget_project(id).await?;
+        }
+        Ok(deleted)
     }
 }
 

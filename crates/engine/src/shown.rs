@@ -86,13 +86,19 @@ pub struct ShownMessages {
     pub(crate) items: Vec<Message>,
     pub(crate) next: Option<String>,
     pub(crate) total: Option<u64>,
+    /// The index of the first one, and whether the indexes fall from there on.
+    pub(crate) first: Option<u64>,
+    pub(crate) falls: bool,
     pub(crate) version: Version,
 }
 
 impl Show for Seen<ShownMessages> {
     fn show(&self) -> Result<Shown> {
-        let ShownMessages { items, next, total, version } = &self.read;
-        let items = items.iter().map(|item| message(item, self.standing)).collect::<Result<Vec<_>, _>>()?;
+        let ShownMessages { items, next, total, first, falls, version } = &self.read;
+        let index = |place: u64| first.map(|first| if *falls { first.saturating_sub(place) } else { first + place });
+        let shown =
+            |(place, item)| message(item, self.standing).map(|shown| calls::Message { index: index(place), ..shown });
+        let items = (0..).zip(items).map(shown).collect::<Result<Vec<_>, _>>()?;
         Shown::at(*version, &Page::new(items, next.clone(), *total))
     }
 }
@@ -174,6 +180,7 @@ impl Family {
             threads: threads.collect(),
             relations: self.relations.iter().map(calls::Relation::from).collect(),
             subagents: self.subagents.iter().map(subagent).collect(),
+            merges: self.merges.clone(),
             cut_off: self.cut_off,
             more: self
                 .more

@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use threadkeep_model::{Message, Role};
-
-use crate::Result;
+use threadkeep_model::Role;
 
 /// Sentences and files under one heading.
 const PICKED_MAX: usize = 8;
@@ -29,30 +27,63 @@ const DECISION_WORDS: [&str; 14] = [
     "settled on",
 ];
 
-/// The summary of a conversation: its first messages, then its last ones, oldest first.
-pub(crate) fn summarize(first: &[Message], last: &[Message]) -> Result<String> {
-    let mut seen = HashSet::new();
-    let mut told = Vec::new();
-    for message in first.iter().chain(last).filter(|message| seen.insert(message.id)) {
-        let role = message.body()?.role;
-        if matches!(role, Role::User | Role::Assistant) {
-            told.push((role, message.text()?));
-        }
-    }
-    let goal = told.iter().find(|(role, _)| *role == Role::User).and_then(|(_, text)| sentences(text).next());
-    let decisions = newest(told.iter().flat_map(|(_, text)| sentences(text)).filter(|sentence| is_decision(sentence)));
+/// The summary of a conversation, oldest message first, that goes on from an earlier summary.
+pub(crate) fn summarize(before: Option<&str>, said: &[(Role, String)]) -> String {
+    let told: Vec<(Role, String)> =
+        said.iter().filter(|(role, _)| matches!(role, Role::User | Role::Assistant)).cloned().collect();
+    let before = before.map(Before::read).unwrap_or_default();
+    let goal = || told.iter().find(|(role, _)| *role == Role::User).and_then(|(_, text)| sentences(text).next());
+    let decided = told.iter().flat_map(|(_, text)| sentences(text)).filter(|sentence| is_decision(sentence));
+    let decisions = newest(before.decisions.into_iter().chain(decided));
     let state = told.iter().rev().find(|(role, _)| *role == Role::Assistant);
     let state = state.and_then(|(_, text)| sentences(text).last());
+    let texts = before.files.iter().map(String::as_str).chain(told.iter().map(|(_, text)| text.as_str()));
     let mut parts = Vec::new();
-    parts.extend(goal.map(|goal| format!("Goal: {goal}")));
+    parts.extend(before.other.map(|text| format!("Earlier: {text}")));
+    parts.extend(before.goal.or_else(goal).map(|goal| format!("Goal: {goal}")));
     parts.extend(list("Decisions:", &decisions));
-    parts.extend(list("Files:", &files(told.iter().map(|(_, text)| text.as_str()))));
+    parts.extend(list("Files:", &files(texts)));
     parts.extend(list("Open questions:", &open_questions(&told)));
     parts.extend(state.map(|state| format!("Last said: {state}")));
     if parts.is_empty() {
-        return Ok("Nothing was said yet.".into());
+        return "Nothing was said yet.".into();
     }
-    Ok(parts.join("\n\n"))
+    parts.join("\n\n")
+}
+
+/// An earlier summary, taken apart. One that a model wrote is kept whole.
+#[derive(Default)]
+struct Before {
+    other: Option<String>,
+    goal: Option<String>,
+    decisions: Vec<String>,
+    files: Vec<String>,
+}
+
+impl Before {
+    fn read(text: &str) -> Self {
+        let mut before = Self::default();
+        let mut other = Vec::new();
+        for part in text.split("\n\n") {
+            let items = |heading: &str| {
+                let lines = part.strip_prefix(heading)?.lines().filter_map(|line| line.strip_prefix("- "));
+                Some(lines.map(str::to_owned).collect())
+            };
+            if let Some(goal) = part.strip_prefix("Goal: ") {
+                before.goal = Some(goal.to_owned());
+            } else if let Some(decisions) = items("Decisions:") {
+                before.decisions = decisions;
+            } else if let Some(files) = items("Files:") {
+                before.files = files;
+            } else if let Some(earlier) = part.strip_prefix("Earlier: ") {
+                other.push(earlier);
+            } else if !part.starts_with("Open questions:") && !part.starts_with("Last said: ") {
+                other.push(part);
+            }
+        }
+        before.other = (!other.is_empty()).then(|| other.join("\n\n"));
+        before
+    }
 }
 
 fn list(heading: &str, items: &[String]) -> Option<String> {

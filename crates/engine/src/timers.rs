@@ -1,4 +1,4 @@
-//! Timers: the fallback of approvals that were not answered in time.
+//! Timers: the fallback of approvals that were not answered in time, and the end of runs that did not stop.
 //!
 //! A timer is no task: it is an item with a time, in the store. The first process to look fires it, by a commit
 //! that is decided against the present state, so it fires once with any number of processes, and after any crash.
@@ -40,8 +40,12 @@ impl Engine {
                 caller: Arc::clone(&caller),
                 writes_to: None,
                 envelope: None,
+                happened: None,
                 validator: validator.clone(),
+                defined: None,
                 guarded: false,
+                owner: None,
+                effects: None,
                 embedder: None,
             })
         };
@@ -72,28 +76,30 @@ impl Engine {
 
     /// Fires due timers that were not skipped before. Returns when the next one is due.
     async fn fire_due(&self, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
+        let approval = self.fire_kind(Timed::Approval, passed).await?;
+        let stop = self.fire_kind(Timed::Stop, passed).await?;
+        Ok(approval.into_iter().chain(stop).min())
+    }
+
+    async fn fire_kind(&self, timed: Timed, passed: &mut HashSet<String>) -> Result<Option<Timestamp>> {
         let now = self.shared.now();
         let timers = &self.shared.stores.timers;
+        let kind = match timed {
+            Timed::Approval => ItemKind::Approval,
+            Timed::Stop => ItemKind::Run,
+        };
         let mut after = None;
         loop {
-            let due = timers.due(DueQuery { until: now, after, limit: READ_AT_ONCE }).await?;
+            let due = timers.due(DueQuery { kind, until: now, after, limit: READ_AT_ONCE }).await?;
             for item in due.iter().filter(|item| !passed.contains(&item.key)).collect::<Vec<_>>() {
-                let fired = match item.kind {
-                    ItemKind::Approval => match self.time_out(item.thread, &item.key).await {
-                        // One thread that is damaged, or too busy, does not keep the others waiting.
-                        Err(Error::Busy | Error::Store(StoreError::Corrupt { .. })) => false,
-                        fired => fired?,
-                    },
-                    ItemKind::Queued
-                    | ItemKind::QueuedSilently
-                    | ItemKind::Child
-                    | ItemKind::Reference
-                    | ItemKind::Delegation
-                    | ItemKind::Observer
-                    | ItemKind::Injection
-                    | ItemKind::InjectionTaken
-                    | ItemKind::Decision
-                    | ItemKind::Merge => false,
+                let fired = match timed {
+                    Timed::Approval => self.time_out(item.thread, &item.key).await,
+                    Timed::Stop => self.end_overdue(item.thread, &item.key).await,
+                };
+                let fired = match fired {
+                    // One thread that is damaged, or too busy, does not keep the others waiting.
+                    Err(Error::Busy | Error::Store(StoreError::Corrupt { .. })) => false,
+                    fired => fired?,
                 };
                 if !fired {
                     passed.insert(item.key.clone());
@@ -102,10 +108,19 @@ impl Engine {
             let Some(last) = due.last().filter(|_| due.len() == READ_AT_ONCE) else { break };
             after = Some((last.due, last.key.clone()));
         }
-        Ok(timers.next_due(now).await?)
+        Ok(timers.next_due(kind, now).await?)
     }
 }
 
-fn time_until(now: Timestamp, then: Timestamp) -> Duration {
+/// What has a time here.
+#[derive(Clone, Copy)]
+enum Timed {
+    /// An approval that times out.
+    Approval,
+    /// A run that was asked to stop, and has not.
+    Stop,
+}
+
+pub(crate) fn time_until(now: Timestamp, then: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(then.as_micros().saturating_sub(now.as_micros())).unwrap_or(0))
 }

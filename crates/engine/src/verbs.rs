@@ -5,7 +5,7 @@ use threadkeep_calls::{Asked, At, Call, Declaration, for_each_call};
 use threadkeep_model::{Message, Thread};
 use threadkeep_store::BoxFuture;
 
-use crate::ops::execution::Progressed;
+use crate::ops::run::Progressed;
 use crate::ops::subagent::SubagentThread;
 use crate::{Carry, Engine, Result, Shown};
 
@@ -155,33 +155,47 @@ verbs! {
     /// # Errors
     /// [`crate::Error::QueuedNotFound`] if it does not wait (any more); [`crate::Error::VersionConflict`].
     edit_queued(EditQueued) -> calls::Queued;
-    /// Begins an execution: calls that were left open are closed, queued messages are delivered, and waiting
-    /// injections are taken up.
+    /// Starts a run: calls that were left open are closed, queued messages and injections are delivered, and a draft that
+    /// submits itself is appended. With `resume`, the open run goes on as its next attempt, and its calls stay open.
     ///
     /// # Errors
-    /// [`crate::Error::ExecutionOpen`] if another executor works on the thread; [`crate::Error::ThreadClosed`] or
-    /// [`crate::Error::ThreadSuspended`] unless it is active; [`crate::Error::ThreadTerminated`];
-    /// [`crate::Error::WriterHeld`]; [`crate::Error::VersionConflict`].
-    begin(Begin) -> Progressed;
-    /// Goes one step further: appends the executor's messages, then delivers queued messages, and takes up waiting
-    /// injections.
+    /// [`crate::Error::RunOpen`] if another executor works on the thread; [`crate::Error::ThreadClosed`] or
+    /// [`crate::Error::ThreadSuspended`] unless it is active; [`crate::Error::ThreadTerminated`].
+    start_run(StartRun) -> Progressed;
+    /// Takes a step: appends the executor's messages, then delivers what waits.
     ///
     /// # Errors
-    /// [`crate::Error::ExecutionOver`] if the execution ended, or was taken over, rolled back or truncated away;
-    /// [`crate::Error::ThreadClosed`]; a message that breaks a rule.
-    step(Step) -> Progressed;
-    /// Ends an execution. Calls that are left open are closed, and a draft that submits itself is appended.
+    /// [`crate::Error::RunOver`] if the run ended or another attempt works on it; [`crate::Error::ThreadClosed`]; a
+    /// message that breaks a rule.
+    step_run(StepRun) -> Progressed;
+    /// Ends a run. Calls that are still open are closed, and a draft that submits itself is appended.
     ///
     /// # Errors
-    /// [`crate::Error::ExecutionOver`] if it is not open (any more); [`crate::Error::ThreadClosed`]; a message that
-    /// breaks a rule.
-    end(End) -> Progressed;
-    /// Cancels the execution that is open. Every actor may, also while another program is the thread's exclusive
-    /// writer; calls left open are closed when the next execution begins.
+    /// As [`Engine::step_run`].
+    end_run(EndRun) -> Progressed;
+    /// Asks the executor of a run to stop; a run that nothing works on ends at once. Every actor may, also while another
+    /// program is the thread's exclusive writer; calls left open are closed when the next run starts.
     ///
     /// # Errors
-    /// [`crate::Error::NothingToCancel`].
-    cancel(Cancel) -> Progressed;
+    /// [`crate::Error::RunNotFound`].
+    stop_run(StopRun) -> calls::Run;
+    /// Schedules an effect. Its handler runs once the delay has passed, in any process that has one, also after a restart.
+    ///
+    /// # Errors
+    /// [`crate::Error::EffectNotFound`] where handlers are known; [`crate::Error::EffectsFull`];
+    /// [`crate::Error::ThreadClosed`]; [`crate::Error::ThreadTerminated`]; [`crate::Error::VersionConflict`]; arguments
+    /// that are no object, or too large.
+    schedule_effect(ScheduleEffect) -> calls::Effect;
+    /// The effects of a thread that wait or run, in the order in which they were scheduled.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`].
+    effects(ListEffects) -> calls::Page<calls::Effect>;
+    /// Lets this store run effects that came along with a backup, a copy or an import. Gives their number.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`] if one is named that does not exist.
+    adopt_effects(AdoptEffects) -> calls::Adopted;
     /// Makes a thread for a subagent, and registers it with its parent in the same commit. It is born with the files
     /// that it is given.
     ///
@@ -212,7 +226,7 @@ verbs! {
     spawn(Spawn) -> Thread;
     /// Moves a thread on in its life, and gives it as it is now.
     ///
-    /// `suspend` names the version it rests at (`suspended-12`). An execution that is open is ended in the same commit,
+    /// `suspend` names the version it rests at (`suspended-12`). An open run is ended in the same commit,
     /// by everything but `resume` and `archive`; calls without a result are closed with it. Another writer's lease does
     /// not keep a thread from being suspended or closed: calls then stay open, and are closed where the conversation is
     /// read for a model. Subscribers hear `status_changed`, and `done` when the work is.
@@ -221,7 +235,7 @@ verbs! {
     /// [`crate::Error::InvalidTransition`], with the allowed actions; a blank or too long reason;
     /// [`crate::Error::VersionConflict`].
     lifecycle(ChangeLifecycle) -> Thread;
-    /// Puts something before the executor of a thread. The next `begin` or `step` takes it up; until then it waits,
+    /// Puts something before the executor of a thread. The next start or step of a run takes it up; until then it waits,
     /// also across restarts. Subscribers see it at once.
     ///
     /// # Errors

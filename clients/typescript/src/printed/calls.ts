@@ -11,14 +11,14 @@ export const facts = {
   updateThread: { id: "updateThread", method: "PATCH", path: "/v1/threads/{thread}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   deleteThread: { id: "deleteThread", method: "DELETE", path: "/v1/threads/{thread}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer"] },
   changeOwner: { id: "changeOwner", method: "PUT", path: "/v1/threads/{thread}/owner", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  listMessages: { id: "listMessages", method: "GET", path: "/v1/threads/{thread}/messages", query: ["limit", "cursor", "offset", "order", "role", "maxDepth", "includeSilent", "asOf", "from", "total"], body: false, repeats: true, honours: [] },
+  listMessages: { id: "listMessages", method: "GET", path: "/v1/threads/{thread}/messages", query: ["limit", "cursor", "offset", "around", "order", "role", "maxDepth", "includeSilent", "asOf", "from", "total"], body: false, repeats: true, honours: [] },
   appendMessages: { id: "appendMessages", method: "POST", path: "/v1/threads/{thread}/messages", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   getMessage: { id: "getMessage", method: "GET", path: "/v1/threads/{thread}/messages/{message}", query: [], body: false, repeats: true, honours: [] },
   editMessage: { id: "editMessage", method: "PATCH", path: "/v1/threads/{thread}/messages/{message}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   deleteMessage: { id: "deleteMessage", method: "DELETE", path: "/v1/threads/{thread}/messages/{message}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   getHistory: { id: "getHistory", method: "GET", path: "/v1/threads/{thread}/history", query: ["after", "limit"], body: false, repeats: true, honours: [] },
   truncateThread: { id: "truncateThread", method: "POST", path: "/v1/threads/{thread}/truncate", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  getModelMessages: { id: "getModelMessages", method: "GET", path: "/v1/threads/{thread}/model-messages", query: ["asOf"], body: false, repeats: true, honours: [] },
+  getModelMessages: { id: "getModelMessages", method: "GET", path: "/v1/threads/{thread}/model-messages", query: ["asOf", "contextTokens"], body: false, repeats: true, honours: [] },
   listEvents: { id: "listEvents", method: "GET", path: "/v1/threads/{thread}/events", query: ["after", "limit"], body: false, repeats: true, honours: [] },
   appendEvent: { id: "appendEvent", method: "POST", path: "/v1/threads/{thread}/events", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   forkThread: { id: "forkThread", method: "POST", path: "/v1/threads/{thread}/fork", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
@@ -53,7 +53,7 @@ export const facts = {
   listObservers: { id: "listObservers", method: "GET", path: "/v1/threads/{thread}/observers", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
   getObserver: { id: "getObserver", method: "GET", path: "/v1/threads/{thread}/observers/{observer}", query: [], body: false, repeats: true, honours: [] },
   unobserveThread: { id: "unobserveThread", method: "DELETE", path: "/v1/threads/{thread}/observers/{observer}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  listReferredMessages: { id: "listReferredMessages", method: "GET", path: "/v1/references/{reference}/messages", query: ["limit", "cursor", "offset", "order", "role", "maxDepth", "includeSilent", "asOf", "from", "total"], body: false, repeats: true, honours: [] },
+  listReferredMessages: { id: "listReferredMessages", method: "GET", path: "/v1/references/{reference}/messages", query: ["limit", "cursor", "offset", "around", "order", "role", "maxDepth", "includeSilent", "asOf", "from", "total"], body: false, repeats: true, honours: [] },
   listReferredFiles: { id: "listReferredFiles", method: "GET", path: "/v1/references/{reference}/files", query: ["below", "limit", "cursor"], body: false, repeats: true, honours: [] },
   listReferredValues: { id: "listReferredValues", method: "GET", path: "/v1/references/{reference}/kv", query: ["prefix", "limit", "cursor"], body: false, repeats: true, honours: [] },
   getReferredValue: { id: "getReferredValue", method: "GET", path: "/v1/references/{reference}/kv/{valueKey}", query: [], body: false, repeats: true, honours: [] },
@@ -61,21 +61,32 @@ export const facts = {
   queueMessage: { id: "queueMessage", method: "POST", path: "/v1/threads/{thread}/queue", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   editQueued: { id: "editQueued", method: "PATCH", path: "/v1/threads/{thread}/queue/{item}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   removeQueued: { id: "removeQueued", method: "DELETE", path: "/v1/threads/{thread}/queue/{item}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  beginExecution: { id: "beginExecution", method: "POST", path: "/v1/threads/{thread}/executions", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  stepExecution: { id: "stepExecution", method: "POST", path: "/v1/threads/{thread}/executions/{execution}/step", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  endExecution: { id: "endExecution", method: "POST", path: "/v1/threads/{thread}/executions/{execution}/end", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
-  cancelExecution: { id: "cancelExecution", method: "POST", path: "/v1/threads/{thread}/cancel", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  queueTool: { id: "queueTool", method: "POST", path: "/v1/threads/{thread}/tools/{tool}/queue", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  listQueuedTools: { id: "listQueuedTools", method: "GET", path: "/v1/threads/{thread}/tools/queue", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
+  getContext: { id: "getContext", method: "GET", path: "/v1/threads/{thread}/context", query: ["asOf", "runId"], body: false, repeats: true, honours: [] },
   terminateThread: { id: "terminateThread", method: "POST", path: "/v1/threads/{thread}/terminate", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   archiveThread: { id: "archiveThread", method: "POST", path: "/v1/threads/{thread}/archive", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   unarchiveThread: { id: "unarchiveThread", method: "POST", path: "/v1/threads/{thread}/unarchive", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   assignThread: { id: "assignThread", method: "POST", path: "/v1/threads/{thread}/assign", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   activateSkill: { id: "activateSkill", method: "POST", path: "/v1/threads/{thread}/skills", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  scheduleEffect: { id: "scheduleEffect", method: "POST", path: "/v1/threads/{thread}/effects", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  listEffects: { id: "listEffects", method: "GET", path: "/v1/threads/{thread}/effects", query: ["name", "limit", "cursor"], body: false, repeats: true, honours: [] },
+  removeEffect: { id: "removeEffect", method: "DELETE", path: "/v1/threads/{thread}/effects/{effect}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   emitEvent: { id: "emitEvent", method: "POST", path: "/v1/threads/{thread}/emit", query: [], body: true, repeats: false, honours: [] },
   listSubagents: { id: "listSubagents", method: "GET", path: "/v1/threads/{thread}/children", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
   createSubagent: { id: "createSubagent", method: "POST", path: "/v1/threads/{thread}/children", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   getParent: { id: "getParent", method: "GET", path: "/v1/threads/{thread}/parent", query: [], body: false, repeats: true, honours: [] },
   notifyParent: { id: "notifyParent", method: "POST", path: "/v1/threads/{thread}/notify-parent", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   setStatus: { id: "setStatus", method: "POST", path: "/v1/threads/{thread}/status", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  invokeTool: { id: "invokeTool", method: "POST", path: "/v1/threads/{thread}/tools/{tool}/invoke", query: [], body: true, repeats: false, honours: [] },
+  startRun: { id: "startRun", method: "POST", path: "/v1/threads/{thread}/runs", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  listThreadRuns: { id: "listThreadRuns", method: "GET", path: "/v1/threads/{thread}/runs", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
+  listRuns: { id: "listRuns", method: "GET", path: "/v1/runs", query: ["status", "limit", "cursor"], body: false, repeats: true, honours: [] },
+  getRun: { id: "getRun", method: "GET", path: "/v1/runs/{run}", query: [], body: false, repeats: true, honours: [] },
+  stepRun: { id: "stepRun", method: "POST", path: "/v1/runs/{run}/step", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  sendDelta: { id: "sendDelta", method: "POST", path: "/v1/runs/{run}/delta", query: [], body: true, repeats: false, honours: [] },
+  endRun: { id: "endRun", method: "POST", path: "/v1/runs/{run}/end", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  stopRun: { id: "stopRun", method: "POST", path: "/v1/runs/{run}/stop", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   spawnThread: { id: "spawnThread", method: "POST", path: "/v1/threads/{thread}/spawn", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   changeLifecycle: { id: "changeLifecycle", method: "POST", path: "/v1/threads/{thread}/lifecycle", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   inject: { id: "inject", method: "POST", path: "/v1/threads/{thread}/inject", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
@@ -105,14 +116,27 @@ export const facts = {
   putProject: { id: "putProject", method: "PUT", path: "/v1/projects/{project}", query: [], body: true, repeats: true, honours: [] },
   updateProject: { id: "updateProject", method: "PATCH", path: "/v1/projects/{project}", query: [], body: true, repeats: true, honours: [] },
   deleteProject: { id: "deleteProject", method: "DELETE", path: "/v1/projects/{project}", query: [], body: false, repeats: true, honours: [] },
+  listMemories: { id: "listMemories", method: "GET", path: "/v1/memories", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
+  createMemory: { id: "createMemory", method: "POST", path: "/v1/memories", query: [], body: true, repeats: true, honours: [] },
+  listProjectMemories: { id: "listProjectMemories", method: "GET", path: "/v1/projects/{project}/memories", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
+  createProjectMemory: { id: "createProjectMemory", method: "POST", path: "/v1/projects/{project}/memories", query: [], body: true, repeats: true, honours: [] },
+  getMemory: { id: "getMemory", method: "GET", path: "/v1/memories/{memory}", query: [], body: false, repeats: true, honours: [] },
+  updateMemory: { id: "updateMemory", method: "PATCH", path: "/v1/memories/{memory}", query: [], body: true, repeats: true, honours: [] },
+  deleteMemory: { id: "deleteMemory", method: "DELETE", path: "/v1/memories/{memory}", query: [], body: false, repeats: true, honours: [] },
+  searchMemories: { id: "searchMemories", method: "POST", path: "/v1/memories/search", query: [], body: true, repeats: true, honours: [] },
   listKeys: { id: "listKeys", method: "GET", path: "/v1/keys", query: ["limit", "cursor"], body: false, repeats: true, honours: [] },
   createKey: { id: "createKey", method: "POST", path: "/v1/keys", query: [], body: true, repeats: false, honours: [] },
   revokeKey: { id: "revokeKey", method: "DELETE", path: "/v1/keys/{key}", query: [], body: false, repeats: true, honours: [] },
   createTicket: { id: "createTicket", method: "POST", path: "/v1/tickets", query: [], body: true, repeats: false, honours: [] },
+  getMe: { id: "getMe", method: "GET", path: "/v1/me", query: [], body: false, repeats: true, honours: [] },
   collectGarbage: { id: "collectGarbage", method: "POST", path: "/v1/admin/gc", query: [], body: true, repeats: true, honours: [] },
   runDoctor: { id: "runDoctor", method: "POST", path: "/v1/admin/doctor", query: [], body: true, repeats: true, honours: [] },
+  adoptEffects: { id: "adoptEffects", method: "POST", path: "/v1/admin/effects/adopt", query: [], body: true, repeats: true, honours: [] },
   runCode: { id: "runCode", method: "POST", path: "/v1/threads/{thread}/code", query: [], body: true, repeats: false, honours: [] },
-  terminateCode: { id: "terminateCode", method: "DELETE", path: "/v1/threads/{thread}/code/{run}", query: [], body: false, repeats: false, honours: [] },
+  terminateCode: { id: "terminateCode", method: "DELETE", path: "/v1/threads/{thread}/code/{codeRun}", query: [], body: false, repeats: false, honours: [] },
+  listDefinitions: { id: "listDefinitions", method: "GET", path: "/v1/definitions", query: [], body: false, repeats: true, honours: [] },
+  getDefinition: { id: "getDefinition", method: "GET", path: "/v1/definitions/{kind}/{definition}", query: [], body: false, repeats: true, honours: [] },
+  reloadDefinitions: { id: "reloadDefinitions", method: "POST", path: "/v1/definitions/reload", query: [], body: false, repeats: false, honours: [] },
 } as const satisfies Record<string, Facts>;
 
 /** The calls of `threads`. */
@@ -151,11 +175,14 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
   }
 
   /** Lists the messages of a thread, now or as it was at a version. */
-  listMessages(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of messages to skip. It excludes a cursor. */ offset?: number; /** The oldest first, or the newest. Default: asc. */ order?: "asc" | "desc"; /** Messages of this role. */ role?: t.Role; /** Messages at most this far below the conversation. Default: 0. */ maxDepth?: number; /** Whether silent messages are included. */ includeSilent?: boolean; /** As the thread was at this version. */ asOf?: t.Version; /** A thread of the reader, which mentions this one by reading it. It needs a key that may write. */ from?: t.ThreadName; /** Whether to tell how many messages pass the filters. Default: true, unless a role is named without an offset. */ total?: boolean } = {}, options?: Options<never>): Paged<t.Message> {
+  listMessages(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of messages to skip. It excludes a cursor. */ offset?: number; /** The page around this message, the oldest first. It excludes a cursor, an offset, a falling order and filters. */ around?: t.MessageName; /** The oldest first, or the newest. Default: asc. */ order?: "asc" | "desc"; /** Messages of this role. */ role?: t.Role; /** Messages at most this far below the conversation. Default: 0. */ maxDepth?: number; /** Whether silent messages are included. */ includeSilent?: boolean; /** As the thread was at this version. */ asOf?: t.Version; /** A thread of the reader, which mentions this one by reading it. It needs a key that may write. */ from?: t.ThreadName; /** Whether to tell how many messages pass the filters. Default: true, unless a role is named without an offset. */ total?: boolean } = {}, options?: Options<never>): Paged<t.Message> {
     return this.way.pages(facts.listMessages, { thread }, params, options);
   }
 
-  /** Appends a message, or several in one commit. `position` inserts a single one before another. */
+  /**
+   * Appends a message, or several in one commit. `position` inserts a single one before another, and
+   * `effects` are scheduled in the same commit.
+   */
   appendMessages(thread: string, params: t.NewMessages, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Appended> {
     return this.way.call(facts.appendMessages, { thread }, params, options);
   }
@@ -185,8 +212,11 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.call(facts.truncateThread, { thread }, params, options);
   }
 
-  /** Shows the conversation as input for a model: every tool call has one result. */
-  getModelMessages(thread: string, params: { /** As the thread was at this version. */ asOf?: t.Version } = {}, options?: Options<never>): Promise<t.ModelMessage[]> {
+  /**
+   * Shows the conversation as input for a model: the newest messages that fit, after a summary of those
+   * before them. Every tool call has one result.
+   */
+  getModelMessages(thread: string, params: { /** As the thread was at this version. */ asOf?: t.Version; /** Tokens of the messages, at most. Default: those of the agent's model where the agent is defined, otherwise 100,000. */ contextTokens?: number } = {}, options?: Options<never>): Promise<t.ModelMessage[]> {
     return this.way.call(facts.getModelMessages, { thread }, params, options);
   }
 
@@ -332,7 +362,7 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.pages(facts.listQueue, { thread }, params, options);
   }
 
-  /** Queues a message; the next begin or step of an execution delivers it. */
+  /** Queues a message; the next start or step of a run delivers it. */
   queueMessage(thread: string, params: t.NewMessage, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Queued> {
     return this.way.call(facts.queueMessage, { thread }, params, options);
   }
@@ -347,27 +377,25 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.call(facts.removeQueued, { thread, item }, undefined, options);
   }
 
-  /** Begins an execution: an executor works on the thread from now on. */
-  beginExecution(thread: string, params: t.Begin = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
-    return this.way.call(facts.beginExecution, { thread }, params, options);
+  /** Queues a tool for the run of a thread; it is carried out with the authority of the caller. */
+  queueTool(thread: string, tool: string, params: t.QueueTool = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.QueuedTool> {
+    return this.way.call(facts.queueTool, { thread, tool }, params, options);
   }
 
-  /** Takes a step: appends messages, and returns queued messages and injections. */
-  stepExecution(thread: string, execution: string, params: t.Step = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
-    return this.way.call(facts.stepExecution, { thread, execution }, params, options);
+  /** Lists the tools that wait for a run, in the order in which they will be carried out. */
+  listQueuedTools(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.QueuedTool> {
+    return this.way.pages(facts.listQueuedTools, { thread }, params, options);
   }
 
-  /** Ends an execution. */
-  endExecution(thread: string, execution: string, params: t.End = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
-    return this.way.call(facts.endExecution, { thread, execution }, params, options);
+  /**
+   * Shows what a model is given of a thread: messages, what was cut, summary, memories, and tokens of each
+   * part.
+   */
+  getContext(thread: string, params: { /** As the thread was at this version. */ asOf?: t.Version; /** What the last step of this run gave to its model. */ runId?: t.Uuid } = {}, options?: Options<never>): Promise<t.Context> {
+    return this.way.call(facts.getContext, { thread }, params, options);
   }
 
-  /** Cancels the open execution. */
-  cancelExecution(thread: string, params: t.Cancel = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
-    return this.way.call(facts.cancelExecution, { thread }, params, options);
-  }
-
-  /** Ends the work on a thread for good: ends its execution, empties its queue, and allows no new ones. */
+  /** Ends the work on a thread for good: ends its run, empties its queue, and allows no new ones. */
   terminate(thread: string, params: t.Terminate = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.terminateThread, { thread }, params, options);
   }
@@ -390,6 +418,21 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
   /** Activates a skill. */
   activateSkill(thread: string, params: t.Skill, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Thread> {
     return this.way.call(facts.activateSkill, { thread }, params, options);
+  }
+
+  /** Schedules an effect: a handler that runs later, by its name, once the delay has passed. */
+  scheduleEffect(thread: string, params: t.NewEffect, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Effect> {
+    return this.way.call(facts.scheduleEffect, { thread }, params, options);
+  }
+
+  /** Lists the effects of a thread that wait or run, in the order in which they were scheduled. */
+  listEffects(thread: string, params: { /** Only effects of this name. */ name?: string; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Effect> {
+    return this.way.pages(facts.listEffects, { thread }, params, options);
+  }
+
+  /** Cancels an effect that waits. One that runs or has ended is left alone. */
+  removeEffect(thread: string, effect: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
+    return this.way.call(facts.removeEffect, { thread, effect }, undefined, options);
   }
 
   /** Sends an event to the followers of a thread. It is not logged. */
@@ -422,6 +465,21 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.call(facts.setStatus, { thread }, params, options);
   }
 
+  /** Runs a tool on a thread at once, with the authority of the caller, and logs its call and its result. */
+  invokeTool(thread: string, tool: string, params: t.InvokeTool = {}, options?: Options<never>): Promise<t.ToolTold> {
+    return this.way.call(facts.invokeTool, { thread, tool }, params, options);
+  }
+
+  /** Starts a run: an agent works on the thread from now on. */
+  startRun(thread: string, params: t.StartRun = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
+    return this.way.call(facts.startRun, { thread }, params, options);
+  }
+
+  /** Lists the runs of a thread, the newest first. */
+  listThreadRuns(thread: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Run> {
+    return this.way.pages(facts.listThreadRuns, { thread }, params, options);
+  }
+
   /** Makes a thread for a task of its own, which inherits all, some or nothing from this one. */
   spawn(thread: string, params: t.Spawn, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Spawned> {
     return this.way.call(facts.spawnThread, { thread }, params, options);
@@ -432,7 +490,7 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.call(facts.changeLifecycle, { thread }, params, options);
   }
 
-  /** Injects context into a thread; the next begin or step of an execution delivers it. */
+  /** Injects context into a thread; the next start or step of a run delivers it. */
   inject(thread: string, params: t.Inject, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Injected> {
     return this.way.call(facts.inject, { thread }, params, options);
   }
@@ -515,8 +573,8 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
   }
 
   /** Ends a run of code that was started with this id. */
-  terminateCode(thread: string, run: string, options?: Options<never>): Promise<t.CodeTerminated> {
-    return this.way.call(facts.terminateCode, { thread, run }, undefined, options);
+  terminateCode(thread: string, codeRun: string, options?: Options<never>): Promise<t.CodeTerminated> {
+    return this.way.call(facts.terminateCode, { thread, codeRun }, undefined, options);
   }
 }
 
@@ -570,7 +628,7 @@ export class ReferencesCalls {
   }
 
   /** Reads the messages that a reference shows. */
-  listReferredMessages(reference: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of messages to skip. It excludes a cursor. */ offset?: number; /** The oldest first, or the newest. Default: asc. */ order?: "asc" | "desc"; /** Messages of this role. */ role?: t.Role; /** Messages at most this far below the conversation. Default: 0. */ maxDepth?: number; /** Whether silent messages are included. */ includeSilent?: boolean; /** As the thread was at this version. */ asOf?: t.Version; /** A thread of the reader, which mentions this one by reading it. It needs a key that may write. */ from?: t.ThreadName; /** Whether to tell how many messages pass the filters. Default: true, unless a role is named without an offset. */ total?: boolean } = {}, options?: Options<never>): Paged<t.Message> {
+  listReferredMessages(reference: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string; /** Number of messages to skip. It excludes a cursor. */ offset?: number; /** The page around this message, the oldest first. It excludes a cursor, an offset, a falling order and filters. */ around?: t.MessageName; /** The oldest first, or the newest. Default: asc. */ order?: "asc" | "desc"; /** Messages of this role. */ role?: t.Role; /** Messages at most this far below the conversation. Default: 0. */ maxDepth?: number; /** Whether silent messages are included. */ includeSilent?: boolean; /** As the thread was at this version. */ asOf?: t.Version; /** A thread of the reader, which mentions this one by reading it. It needs a key that may write. */ from?: t.ThreadName; /** Whether to tell how many messages pass the filters. Default: true, unless a role is named without an offset. */ total?: boolean } = {}, options?: Options<never>): Paged<t.Message> {
     return this.way.pages(facts.listReferredMessages, { reference }, params, options);
   }
 
@@ -587,6 +645,41 @@ export class ReferencesCalls {
   /** Shows a value through a reference. A missing key has the value null and version 0. */
   getReferredValue(reference: string, valueKey: string, options?: Options<never>): Promise<t.Value> {
     return this.way.call(facts.getReferredValue, { reference, valueKey }, undefined, options);
+  }
+}
+
+/** The calls of `runs`. */
+export class RunsCalls {
+  constructor(protected readonly way: Way) {}
+
+  /** Lists the runs of all threads: open ones by their start, then ended ones by their end, oldest first. */
+  list(params: { /** Runs with this status. Default: all. */ status?: "queued" | "running" | "waiting" | "completed" | "failed" | "stopped" | "open" | "ended" | "all"; /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Run> {
+    return this.way.pages(facts.listRuns, {  }, params, options);
+  }
+
+  /** Shows a run, and of each step the model, what it was given, tokens, cost and times. */
+  get(run: string, options?: Options<never>): Promise<t.RunTold> {
+    return this.way.call(facts.getRun, { run }, undefined, options);
+  }
+
+  /** Takes a step: appends messages, and returns queued messages and injections. */
+  step(run: string, params: t.StepRun = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
+    return this.way.call(facts.stepRun, { run }, params, options);
+  }
+
+  /** Sends text as it is made to the readers of the run's stream. It is not logged. */
+  sendDelta(run: string, params: t.SendDelta, options?: Options<never>): Promise<t.DeltaTold> {
+    return this.way.call(facts.sendDelta, { run }, params, options);
+  }
+
+  /** Ends a run. */
+  end(run: string, params: t.EndRun = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Progressed> {
+    return this.way.call(facts.endRun, { run }, params, options);
+  }
+
+  /** Asks the executor of a run to stop. After 5 seconds the run ends in any case. */
+  stop(run: string, params: t.StopRun = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Run> {
+    return this.way.call(facts.stopRun, { run }, params, options);
   }
 }
 
@@ -638,6 +731,14 @@ export class AdminCalls {
   /** Compares all derived data with the log, and rebuilds it if `repair` is set. */
   runDoctor(params: t.RunDoctor = {}, options?: Options<never>): Promise<t.Doctor> {
     return this.way.call(facts.runDoctor, {  }, params, options);
+  }
+
+  /**
+   * Lets this store run effects that came along with a backup, a copy or an import. They wait until then: the
+   * original store may still run them.
+   */
+  adoptEffects(params: t.AdoptEffects = {}, options?: Options<never>): Promise<t.Adopted> {
+    return this.way.call(facts.adoptEffects, {  }, params, options);
   }
 }
 
@@ -694,6 +795,51 @@ export class ProjectsCalls {
   delete(project: string, options?: Options<never>): Promise<t.Deleted> {
     return this.way.call(facts.deleteProject, { project }, undefined, options);
   }
+
+  /** Lists the memories of a project, the oldest first. */
+  listProjectMemories(project: string, params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Memory> {
+    return this.way.pages(facts.listProjectMemories, { project }, params, options);
+  }
+
+  /** Remembers a text in the threads of a project. The same text is remembered once. */
+  createProjectMemory(project: string, params: t.AddMemory, options?: Options<never>): Promise<t.Memory> {
+    return this.way.call(facts.createProjectMemory, { project }, params, options);
+  }
+}
+
+/** The calls of `memories`. */
+export class MemoriesCalls {
+  constructor(protected readonly way: Way) {}
+
+  /** Lists the memories of the account, the oldest first, those of its projects too. */
+  list(params: { /** Number of items in a page. */ limit?: number; /** The cursor of the page before. */ cursor?: string } = {}, options?: Options<never>): Paged<t.Memory> {
+    return this.way.pages(facts.listMemories, {  }, params, options);
+  }
+
+  /** Remembers a text in all threads of the account. The same text is remembered once. */
+  create(params: t.AddMemory, options?: Options<never>): Promise<t.Memory> {
+    return this.way.call(facts.createMemory, {  }, params, options);
+  }
+
+  /** Shows a memory. */
+  get(memory: string, options?: Options<never>): Promise<t.Memory> {
+    return this.way.call(facts.getMemory, { memory }, undefined, options);
+  }
+
+  /** Replaces the text of a memory. One that a person edited outlives its sources. */
+  update(memory: string, params: t.EditMemory, options?: Options<never>): Promise<t.Memory> {
+    return this.way.call(facts.updateMemory, { memory }, params, options);
+  }
+
+  /** Forgets a memory. */
+  delete(memory: string, options?: Options<never>): Promise<t.Deleted> {
+    return this.way.call(facts.deleteMemory, { memory }, undefined, options);
+  }
+
+  /** Finds the account's memories that match a question, the best first. */
+  search(params: t.SearchMemories, options?: Options<never>): Promise<t.MemoriesFound> {
+    return this.way.call(facts.searchMemories, {  }, params, options);
+  }
 }
 
 /** The calls of `keys`. */
@@ -723,5 +869,35 @@ export class TicketsCalls {
   /** Makes a ticket, which opens one stream once, within a minute, in place of a key. */
   create(params: t.NewTicket, options?: Options<never>): Promise<t.Ticket> {
     return this.way.call(facts.createTicket, {  }, params, options);
+  }
+}
+
+/** The calls of `account`. */
+export class AccountCalls {
+  constructor(protected readonly way: Way) {}
+
+  /** Shows the account, the actor and the scope of the key, and the version of the server. */
+  get(options?: Options<never>): Promise<t.Me> {
+    return this.way.call(facts.getMe, {  }, undefined, options);
+  }
+}
+
+/** The calls of `definitions`. */
+export class DefinitionsCalls {
+  constructor(protected readonly way: Way) {}
+
+  /** Lists all definitions of the server, and the mistakes in their files. */
+  list(options?: Options<never>): Promise<t.DefinitionList> {
+    return this.way.call(facts.listDefinitions, {  }, undefined, options);
+  }
+
+  /** Shows a definition: what its file says, without code and without the values of variables. */
+  get(kind: string, definition: string, options?: Options<never>): Promise<t.Definition> {
+    return this.way.call(facts.getDefinition, { kind, definition }, undefined, options);
+  }
+
+  /** Reads the folder of definitions again. A server also does so by itself, within a second of a change. */
+  reload(options?: Options<never>): Promise<t.DefinitionList> {
+    return this.way.call(facts.reloadDefinitions, {  }, undefined, options);
   }
 }

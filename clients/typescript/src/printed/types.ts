@@ -17,6 +17,28 @@ export type Actor = {
 /** The types of actors. */
 export type ActorKind = "human" | "agent" | "system";
 
+/** Remembers a text in the account. */
+export type AddMemory = {
+  /** What to remember: at most 8 KiB. A text that is there already gets the new sources. */
+  text: string;
+  /** The messages that it was taken from, at most 64, all shown by one thread of the account. */
+  sources?: MessageName[];
+  /** The thread that shows the sources [default: the thread that wrote the first of them]. */
+  threadId?: ThreadName | null;
+};
+
+/** Lets this store run effects that came along with a backup, a copy or an import. */
+export type AdoptEffects = {
+  /** Only effects of this thread. Default: of all threads, of all accounts. */
+  threadId?: ThreadName | null;
+};
+
+/** The result of an adoption. */
+export type Adopted = {
+  /** The number of effects that were adopted. */
+  adopted: number;
+};
+
 /** Approves a request. */
 export type Answer = {
   /** The reason, for people to read. */
@@ -54,6 +76,8 @@ export type Approval = {
   fallback: Fallback;
   /** Whether it can be taken back after it was approved. */
   canRevoke: boolean;
+  /** The one call of a tool that it allows, with its arguments. */
+  call?: AskedCall | null;
   /** Whether it is pending past its time-out. */
   overdue: boolean;
   /** Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back. */
@@ -80,6 +104,16 @@ export type ArtifactVersion = {
   path: FilePath;
   /** The version of the thread at which it was so. */
   version: Version;
+};
+
+/** A call of a tool that needs an approval. */
+export type AskedCall = {
+  /** The name of the tool. */
+  tool: string;
+  /** Its arguments: a JSON object. */
+  args: Record<string, unknown>;
+  /** The id of the call that used the approval up. */
+  used?: string | null;
 };
 
 /** Hands a thread to another agent. Its history stays. */
@@ -114,14 +148,8 @@ export type Backfilled = {
 export type Batch = {
   /** The messages, in order. */
   messages: NewMessage[];
-};
-
-/** Begins an execution: calls that were left open are closed, and what waits is delivered. */
-export type Begin = {
-  /** Longest time between two steps, in milliseconds. Default: ten minutes. */
-  ttl?: number | null;
-  /** Takes over from an execution that is still open. */
-  takeOver?: boolean;
+  /** Effects to schedule in the same commit. */
+  effects?: NewEffect[];
 };
 
 /** Whether a reference shows its target as it was, or as it is. */
@@ -129,9 +157,6 @@ export type Binding = "frozen" | "live";
 
 /** The BLAKE3 hash of some bytes, in hex digits. */
 export type BlobId = string;
-
-/** Cancels the execution that is open. */
-export type Cancel = Record<string, never>;
 
 /** A capability of an agent: one of the standard list, or `tool:` and the name of a tool. */
 export type Capability = string;
@@ -346,13 +371,103 @@ export type Content = string | ({
   } | {
     type: "thinking";
     text: string;
+    /** The provider that made it. */
+    provider?: string;
+    /** The provider's signature of the text. */
+    signature?: string;
+    /** Hidden reasoning, encrypted by the provider. */
+    data?: string;
   })[];
   /** Whether the tool failed. */
   isError?: boolean;
 } | {
   type: "thinking";
   text: string;
+  /** The provider that made it. */
+  provider?: string;
+  /** The provider's signature of the text. */
+  signature?: string;
+  /** Hidden reasoning, encrypted by the provider. */
+  data?: string;
 })[];
+
+/** What a model is given of a thread. */
+export type Context = {
+  /** The version of the thread that is read. */
+  version: Version;
+  /** The model, where the thread's agent is defined here or the run tells it. */
+  model?: string | null;
+  /** Tokens that fit, the answer aside. */
+  budget: number;
+  /** Whether tokens are estimates. */
+  estimated: boolean;
+  /** The summary of the messages that were cut. */
+  summary?: ContextSummary | null;
+  /** The messages that were cut: they are before the first one that is given. They stay in the thread. */
+  cut: number;
+  /** Whether the next request cuts more, and makes a new summary first. */
+  cutsNext: boolean;
+  /** Memories that fit the last message of the user, the best first. */
+  memories: Memory[];
+  /** The messages, oldest first. */
+  messages: ContextMessage[];
+  /** Tokens of each part. */
+  tokens: ContextTokens;
+};
+
+/** A message that a model is given. */
+export type ContextMessage = {
+  /** The message of the thread; absent for one that only answers calls. */
+  id?: MessageId | null;
+  /** Its index in the default list; absent for silent messages. */
+  index?: number | null;
+  /** The role of the speaker, as this model sees it. */
+  role: Role;
+  /** Tokens of the message. */
+  tokens: number;
+};
+
+/** A summary of the older part of a conversation. */
+export type ContextSummary = {
+  /** The messages that it stands for. */
+  covers: Covered;
+  /** The summary itself. */
+  text: string;
+  /** The model that wrote it; absent if it was picked from the messages without one. */
+  model?: string | null;
+  /** The version of the thread that brought it; absent if it is not kept yet. */
+  version?: Version | null;
+  /** Tokens of the text. */
+  tokens: number;
+};
+
+/** Tokens of the parts of a request. */
+export type ContextTokens = {
+  /** The system prompt. */
+  system: number;
+  /** The tools that the model may call. */
+  tools: number;
+  /** The skills that are active. */
+  skills: number;
+  /** The summary of what was cut. */
+  summary: number;
+  /** The memories. */
+  memories: number;
+  /** The messages. */
+  messages: number;
+  /** All parts together. */
+  total: number;
+};
+
+/** Messages from one to another, both included. */
+export type Covered = {
+  /** The first message of the thread that is covered. */
+  first: MessageId;
+  /** The last one. Messages after it are sent as they are. */
+  last: MessageId;
+  /** Number of messages. */
+  count: number;
+};
 
 /** A key that was just made, with its secret, which is told this once. */
 export type CreatedKey = {
@@ -405,6 +520,45 @@ export type Decision = {
 /** How a question that both sides answered differently is resolved. */
 export type DecisionStrategy = "human" | "ours" | "theirs";
 
+/** A definition. */
+export type Definition = {
+  /** The folder that it is in. */
+  kind: "agents" | "prompts" | "models" | "mcp" | "tools" | "effects" | "hooks" | "api" | "skills" | "vendor";
+  /** Its name: `NAME`, or `PACKAGE/NAME`. */
+  name: string;
+  /** Its file, from the folder of definitions. */
+  file: string;
+  /**
+   * The content of its file as JSON, where one definition is asked for. Code, and the values of variables and
+   * headers, are left out.
+   */
+  definition?: unknown;
+  /** Mistakes in its file. Definitions that name it cannot be used either. */
+  problems?: DefinitionProblem[];
+};
+
+/** All definitions of a server. */
+export type DefinitionList = {
+  /** The hash of all files: it changes with each of them. */
+  hash: string;
+  /** The definitions, by kind and name. */
+  items: Definition[];
+  /** Every mistake in the folder, also those of files that are no definition. */
+  problems: DefinitionProblem[];
+};
+
+/** A mistake in a file of definitions. */
+export type DefinitionProblem = {
+  /** The file, from the folder of definitions. */
+  file: string;
+  /** The line, from 1. */
+  line: number;
+  /** The column, from 1. */
+  column: number;
+  /** The rule that it breaks. */
+  rule: string;
+};
+
 /** A permission for agents to act on a thread without asking. */
 export type Delegation = {
   /** The id of the delegation, under which it is revoked. */
@@ -441,6 +595,14 @@ export type Deliver = {
   thread?: boolean;
   /** To this address, as a signed POST. */
   webhook?: string | null;
+};
+
+/** How a delta was taken. */
+export type DeltaTold = {
+  /** Number of chunks that the step has in the stream. */
+  sequence: number;
+  /** Whether somebody asked to stop the run. The executor then ends it. */
+  stopRequested: boolean;
 };
 
 /** Counts of the changes that a thread made to its files. */
@@ -480,6 +642,12 @@ export type Doctor = {
   damage: string[];
 };
 
+/** Replaces the text of a memory. */
+export type EditMemory = {
+  /** The new text: at most 8 KiB. */
+  text: string;
+};
+
 /** New content, new metadata, or both. */
 export type EditMessage = {
   /** The new content. */
@@ -490,6 +658,29 @@ export type EditMessage = {
   /** Fields of the metadata to set; null clears one. */
   metadata: Record<string, unknown>;
 };
+
+/** An effect that has not ended. */
+export type Effect = {
+  /** The id of the effect, under which it is removed. */
+  id: Uuid;
+  /** The name of the effect. */
+  name: EffectName;
+  /** The arguments for the handler. */
+  args: Json;
+  /** When it is due. */
+  scheduledAt: Timestamp;
+  /** When it was scheduled. */
+  createdAt: Timestamp;
+  /** Pending, running or foreign. */
+  state: "pending" | "running" | "foreign";
+  /** The number of the claim under which it runs, from 1 on; 0 before the first. */
+  attempt: number;
+  /** The actor for whom its handler acts. */
+  actor: Actor;
+};
+
+/** The name of an effect; `package/name` for one of a package. */
+export type EffectName = string;
 
 /** Tells subscribers of an event that is not logged. */
 export type Emit = {
@@ -505,10 +696,14 @@ export type EmitTold = {
   listeners: number;
 };
 
-/** Ends the execution of a thread. */
-export type End = {
-  /** The outcome of the execution. */
-  status?: ExecutionStatus;
+/** Ends a run. */
+export type EndRun = {
+  /** The attempt that ends it, as the start told it. */
+  attempt?: number;
+  /** The outcome of the run. */
+  status?: RunOutcome;
+  /** The code of the reason, such as `stop_tool`: lower-case letters, digits and underscores. */
+  reason?: string | null;
   /** Messages to append first. */
   messages?: NewMessage[];
 };
@@ -536,7 +731,7 @@ export type EnvVariable = {
 };
 
 /** A stable code. `/docs/errors/CODE` explains it; later versions may add some. */
-export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "observer_not_found" | "env_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "decisions_full" | "execution_open" | "execution_over" | "nothing_to_cancel" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "sandbox_unavailable" | "sandbox_busy" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "memory_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "run_not_found" | "observer_not_found" | "env_not_found" | "definition_not_found" | "tool_not_found" | "effect_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "effects_full" | "memories_full" | "decisions_full" | "run_open" | "run_over" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "definition_invalid" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "endpoint_failed" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "sandbox_unavailable" | "sandbox_busy" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
 
 /** A call of a function that the code exports. */
 export type ExecuteCode = {
@@ -546,22 +741,8 @@ export type ExecuteCode = {
   args?: unknown[];
 };
 
-/** An execution that is open. */
-export type Execution = {
-  /** The id of the execution. */
-  executionId: Uuid;
-  /** The name of the executor. */
-  by: string;
-  /** When the execution began. */
-  beganAt: Timestamp;
-  /** When another executor may take over, unless a step renews it. */
-  expiresAt: Timestamp;
-  /** Number of steps. */
-  steps: number;
-};
-
-/** How an execution ended. */
-export type ExecutionStatus = "completed" | "failed" | "cancelled";
+/** The kind of program that works on a run. */
+export type Executor = "runtime" | "caller";
 
 /** The outcome of an approval that was not answered in time. */
 export type Fallback = "skip" | "block" | "auto_approve";
@@ -576,6 +757,8 @@ export type Family = {
   relations: Relation[];
   /** The subagents among them, as the registry of the thread they work for knows them. */
   subagents: Subagent[];
+  /** The merges into threads of this page, from threads of this page and earlier ones. */
+  merges: FamilyMerge[];
   /** Whether there are more threads than on this page and those before it. */
   cutOff: boolean;
   /**
@@ -586,6 +769,20 @@ export type Family = {
   more: MoreRelatives[];
   /** Goes on where this page ends; null at the end. */
   nextCursor: string | null;
+};
+
+/** A merge that happened between two threads of a family. */
+export type FamilyMerge = {
+  /** The id of the merge. */
+  mergeId: Uuid;
+  /** The thread that was merged. */
+  sourceId: ThreadId;
+  /** The version of it that was merged. */
+  sourceVersion: Version;
+  /** The thread that it was merged into. */
+  targetId: ThreadId;
+  /** The version of the target that the merge made. */
+  version: Version;
 };
 
 /** How the two sides of a file conflict. */
@@ -701,6 +898,14 @@ export type Found = {
   truncated: boolean;
 };
 
+/** A memory that matches. */
+export type FoundMemory = {
+  /** The memory. */
+  memory: Memory;
+  /** How well it matches, compared with the other results: at most 1. */
+  score: number;
+};
+
 /** The result of a garbage collection. */
 export type Gc = {
   /** Number of freed segments. */
@@ -725,7 +930,11 @@ export type Grepped = {
 export type Handoff = {
   /** The purpose of the new thread. */
   goal: string;
-  /** A summary for the new thread. Default: the built-in summary of the conversation so far. */
+  /**
+   * A summary for the new thread. Default: one by the model of the thread's agent where that is defined, else
+   * the built-in
+   * summary of the conversation so far.
+   */
   summary?: string | null;
   /** A description of the relation; without it, the goal. */
   comment?: string | null;
@@ -759,6 +968,30 @@ export type HistoryEntry = {
   messageId?: MessageId | null;
   /** The body of the entry. */
   data: Json;
+};
+
+/** What an import of another agent's conversations did. */
+export type ImportReport = {
+  /** Sessions that were read. */
+  sessions: number;
+  /** Threads that were made for sessions. */
+  threads: number;
+  /** Forks that were made for branches of sessions. */
+  branches: number;
+  /** Messages that were added. */
+  messages: number;
+  /** Messages that changed at the source, and were edited. */
+  edited: number;
+  /** Messages that were here already. */
+  known: number;
+  /** Files that did not change since the last import, and were not read. */
+  unchanged: number;
+  /** Sessions whose thread was deleted here: they stay deleted. */
+  deleted: number;
+  /** Records and files that could not be read. */
+  skipped: number;
+  /** Where the first of them are, and why they were skipped. */
+  problems?: string[];
 };
 
 /** The result of an import: `{"threads": …, "known": …}`. */
@@ -810,8 +1043,8 @@ export type Injection = {
   takenBy?: Actor | null;
   /** When it was delivered. */
   takenAt?: Timestamp | null;
-  /** The execution that took it up; absent if it was acknowledged by hand. */
-  executionId?: Uuid | null;
+  /** The run that took it up; absent if it was acknowledged by hand. */
+  runId?: Uuid | null;
 };
 
 /** Whether an injection was delivered. */
@@ -819,6 +1052,12 @@ export type InjectionState = "waiting" | "taken" | "all";
 
 /** The type of an injection. */
 export type InjectionType = "data" | "constraint" | "feedback" | "priority";
+
+/** A request to run a tool at once. */
+export type InvokeTool = {
+  /** Its arguments. Default: none. */
+  args?: Record<string, unknown>;
+};
 
 /** Any JSON, kept to the letter. It nests at most 128 deep. */
 export type Json = unknown;
@@ -878,6 +1117,49 @@ export type LoggedEvent = {
   createdAt: Timestamp;
   /** A whole message, or what the event carries. */
   data: Json;
+};
+
+/** The caller, as its key tells. */
+export type Me = {
+  /** The account that the key belongs to. */
+  account: Account;
+  /** The actor that the log names for changes with this key. */
+  actor: Actor;
+  /** The rights of the key. */
+  scope: Scope;
+  /** The version of the server. */
+  version: string;
+};
+
+/** The results of a search among memories. */
+export type MemoriesFound = {
+  /** Memories, the best first; none if nothing matches. */
+  results: FoundMemory[];
+};
+
+/** A text that is remembered across threads. */
+export type Memory = {
+  /** Its id. */
+  id: Uuid;
+  /** What is remembered. */
+  text: string;
+  /** Where it holds. */
+  scope: "account" | "project";
+  /** The project in whose threads it holds, if that is its scope. */
+  projectId?: string | null;
+  /**
+   * The messages that it was taken from. It is forgotten when the last of them is deleted, unless a person
+   * edited it.
+   */
+  sources: MessageName[];
+  /** The thread that shows the sources. */
+  threadId?: ThreadId | null;
+  /** When it was made. */
+  createdAt: Timestamp;
+  /** When its text or its sources changed last. */
+  updatedAt: Timestamp;
+  /** Whether a person edited the text. Then it outlives its sources. */
+  edited: boolean;
 };
 
 /** Records that a thread mentions another one. */
@@ -1033,6 +1315,8 @@ export type Message = {
   id: MessageName;
   /** Counts up within a thread; gaps are fine. */
   number: number;
+  /** Its index: its place in the default list, counted from 0. Pages of that list tell it. */
+  index?: number | null;
   /** The role it plays. */
   role: Role;
   /** The name of the speaker or the tool. */
@@ -1090,6 +1374,28 @@ export type MessageName = string;
 /** Whether a message is complete. */
 export type MessageStatus = "pending" | "completed" | "failed";
 
+/** What a model was given in a step, and what that took. */
+export type ModelCall = {
+  /** The name of the model. */
+  model: string;
+  /** The version of the thread that was read for it. */
+  asOf?: Version | null;
+  /** The first message that was sent. All later ones that a model sees were sent too. */
+  firstMessage?: MessageId | null;
+  /** Number of messages that were sent. */
+  messages?: number;
+  /** The prompt that was used. */
+  prompt?: string | null;
+  /** The side that spoke, of an agent with two: `a` or `b`. */
+  side?: string | null;
+  /** Tokens and cost. */
+  usage?: Usage;
+  /** Time until the first piece of the answer, in milliseconds. */
+  firstResponseMs?: number | null;
+  /** Time until the last piece of the answer, in milliseconds. */
+  durationMs?: number | null;
+};
+
 /** A message as a model is given it. */
 export type ModelMessage = {
   /** The message of the thread it is; absent for one that only answers calls. */
@@ -1116,6 +1422,16 @@ export type Moved = {
   path: FilePath;
   /** Number of moved files. */
   files: number;
+};
+
+/** Schedules an effect: its handler runs once the delay has passed, also after a restart. */
+export type NewEffect = {
+  /** The name of the effect: that of its handler. */
+  name: EffectName;
+  /** The arguments for the handler: an object of at most 256 KiB. */
+  args?: Record<string, unknown> | null;
+  /** How long it waits, in milliseconds. Default: 0. */
+  delay?: number;
 };
 
 /** An event to log. */
@@ -1393,6 +1709,22 @@ export type PageOfDelegation = {
 };
 
 /** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
+export type PageOfEffect = {
+  /** The items of this page, in order. */
+  items: Effect[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
+};
+
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfEnvVariable = {
   /** The items of this page, in order. */
   items: EnvVariable[];
@@ -1505,6 +1837,22 @@ export type PageOfLoggedEvent = {
 };
 
 /** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
+export type PageOfMemory = {
+  /** The items of this page, in order. */
+  items: Memory[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
+};
+
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfMergeTold = {
   /** The items of this page, in order. */
   items: MergeTold[];
@@ -1585,9 +1933,41 @@ export type PageOfQueued = {
 };
 
 /** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
+export type PageOfQueuedTool = {
+  /** The items of this page, in order. */
+  items: QueuedTool[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
+};
+
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
 export type PageOfRelationship = {
   /** The items of this page, in order. */
   items: Relationship[];
+  /** Goes on where this page ends; null at the end. */
+  nextCursor: string | null;
+  /** How many there are in all, where that was counted. */
+  total?: number | null;
+  /**
+   * False if there are more than `total`, which counting stopped at. It is only given then: otherwise the
+   * total is
+   * exact.
+   */
+  totalIsExact?: boolean;
+};
+
+/** A page of a list: `{items, nextCursor, total?, totalIsExact?}`. */
+export type PageOfRun = {
+  /** The items of this page, in order. */
+  items: Run[];
   /** Goes on where this page ends; null at the end. */
   nextCursor: string | null;
   /** How many there are in all, where that was counted. */
@@ -1663,6 +2043,8 @@ export type PlacedMessage = {
   attachments?: Attachment[];
   /** Where it is placed; at the end by default. */
   position?: Place | null;
+  /** Effects to schedule in the same commit. */
+  effects?: NewEffect[];
 };
 
 /** A problem, in the form of RFC 9457. */
@@ -1697,21 +2079,45 @@ export type Problem = {
   requestId: string;
 };
 
-/**
- * The result of a begin, a step or an end. After a begin, `messages` are the messages for a model; else the
- * appended
- * ones.
- */
+/** A run after a start, a step or an end. */
 export type Progressed = {
-  /** The id of the execution. */
-  executionId: Uuid;
+  /** The id of the run. */
+  id: Uuid;
+  /** The thread that it works on. */
+  threadId: ThreadId;
+  /** The agent that works. */
+  agentId?: string | null;
+  /** The program that works on it. */
+  executor: Executor;
+  /** The status of the run. */
+  status: RunStatus;
+  /** The code of the reason, of a run that waits or ended. */
+  reason?: string | null;
+  /** The name of the actor that started it. */
+  by: string;
+  /** Which attempt works on it. Steps, deltas and the end name it. */
+  attempt: number;
+  /** Number of steps. */
+  stepCount: number;
+  /** When the run started. */
+  startedAt: Timestamp;
+  /** When another executor may take over from a caller, unless a step renews it. */
+  expiresAt?: Timestamp | null;
+  /** When the run ended. */
+  completedAt?: Timestamp | null;
+  /** When somebody asked to stop it. */
+  stopRequestedAt?: Timestamp | null;
+  /** The answers that it waits for. */
+  waits?: Wait[];
+  /** Tokens and cost of all its steps. */
+  usage: Usage;
   /** The version of the thread. */
   version: Version;
   /** The messages that were appended to the conversation, in order. */
   delivered: Message[];
   /** The injections that were delivered, immediate ones first. They are not part of the conversation. */
   injections: Injection[];
-  /** The conversation as a model is given it, for a begin. */
+  /** The conversation as a model is given it, for a caller that starts. */
   messages?: ModelMessage[] | null;
 };
 
@@ -1751,6 +2157,12 @@ export type PutProject = {
   sandbox?: Sandbox | null;
 };
 
+/** Queues a tool: a run carries it out after the calls of the model. */
+export type QueueTool = {
+  /** Its arguments: a JSON object. Default: none. */
+  args?: Record<string, unknown> | null;
+};
+
 /** A message that waits. */
 export type Queued = {
   /** Its name, which it keeps when it is delivered. */
@@ -1768,9 +2180,23 @@ export type Queued = {
 /** A message that is or was in the queue: `queued-` and a uuid of version 8. */
 export type QueuedId = string;
 
+/** A tool that waits for a run. */
+export type QueuedTool = {
+  /** Its name in the queue. */
+  id: QueuedId;
+  /** The name of the tool, or of an agent to hand off to. */
+  tool: string;
+  /** Its arguments. */
+  args: Record<string, unknown>;
+  /** The actor that queued it, and whose authority holds. */
+  actor: Actor;
+  /** When it was queued. */
+  createdAt: Timestamp;
+};
+
 /** Whether the server is ready, and for what. */
 export type Ready = {
-  /** `ready`. */
+  /** The word `ready`, if it is. */
   status: string;
   /** `ready` if code of requests runs, else why it does not. */
   sandbox: string;
@@ -1902,6 +2328,40 @@ export type Rollback = {
   undo: true;
 };
 
+/** A run. */
+export type Run = {
+  /** The id of the run. */
+  id: Uuid;
+  /** The thread that it works on. */
+  threadId: ThreadId;
+  /** The agent that works. */
+  agentId?: string | null;
+  /** The program that works on it. */
+  executor: Executor;
+  /** The status of the run. */
+  status: RunStatus;
+  /** The code of the reason, of a run that waits or ended. */
+  reason?: string | null;
+  /** The name of the actor that started it. */
+  by: string;
+  /** Which attempt works on it. Steps, deltas and the end name it. */
+  attempt: number;
+  /** Number of steps. */
+  stepCount: number;
+  /** When the run started. */
+  startedAt: Timestamp;
+  /** When another executor may take over from a caller, unless a step renews it. */
+  expiresAt?: Timestamp | null;
+  /** When the run ended. */
+  completedAt?: Timestamp | null;
+  /** When somebody asked to stop it. */
+  stopRequestedAt?: Timestamp | null;
+  /** The answers that it waits for. */
+  waits?: Wait[];
+  /** Tokens and cost of all its steps. */
+  usage: Usage;
+};
+
 /** Indexes messages that are missing in the search index. */
 export type RunBackfill = {
   /**
@@ -1955,10 +2415,105 @@ export type RunDoctor = {
   repair?: boolean;
 };
 
+/** An event in the stream of a run. */
+export type RunEvent = {
+  type: "timing";
+  /** Time from the start of the run to the first piece, in milliseconds. */
+  first_response_ms: number;
+  /** The way of the answer. */
+  pipeline: "stateless" | "caller";
+} | {
+  type: "assistant";
+  /** The text: a chunk, or all of it. */
+  content: string;
+  /** The id of the run. */
+  run: Uuid;
+  /** The number of the step, counted from 1. */
+  step: number;
+  /** Whether it is a chunk, or all of the text. */
+  stream_status: "chunk" | "complete" | "discarded";
+  /** The message in the log, of a complete text. */
+  message_id?: MessageId | null;
+} | {
+  type: "tool_call";
+  /** The name of the tool. */
+  tool_name: string;
+  /** Whether it runs, or how it ended. */
+  status: "executing" | "completed" | "failed";
+} | {
+  type: "status";
+  /**
+   * `queued`, `running`, `retrying`, `waiting`, `stopping`, `completed`, `failed` or `stopped`; `degraded` if
+   * text of
+   * other servers is not shown as it is made.
+   */
+  status: string;
+  /** The same in words. */
+  message: string;
+};
+
 /** Frees data that no thread reaches any more. */
 export type RunGc = {
   /** Give the space back to the file system too. */
   vacuum?: boolean;
+};
+
+/** How a run ended. */
+export type RunOutcome = "completed" | "failed" | "stopped";
+
+/** The status of a run. */
+export type RunStatus = "queued" | "running" | "waiting" | "completed" | "failed" | "stopped";
+
+/** A step of a run. */
+export type RunStep = {
+  /** The number of the step, counted from 1. */
+  number: number;
+  /** The attempt that made it. */
+  attempt: number;
+  /** The version of the thread after it began to be stored. */
+  version: Version;
+  /** When it was stored. */
+  at: Timestamp;
+  /** Whether it goes on with the step before, such as with the result of a call. */
+  continues?: boolean;
+  /** The model that was asked, what it was given, and what that took. */
+  model?: ModelCall | null;
+};
+
+/** A run with its steps. */
+export type RunTold = {
+  /** The id of the run. */
+  id: Uuid;
+  /** The thread that it works on. */
+  threadId: ThreadId;
+  /** The agent that works. */
+  agentId?: string | null;
+  /** The program that works on it. */
+  executor: Executor;
+  /** The status of the run. */
+  status: RunStatus;
+  /** The code of the reason, of a run that waits or ended. */
+  reason?: string | null;
+  /** The name of the actor that started it. */
+  by: string;
+  /** Which attempt works on it. Steps, deltas and the end name it. */
+  attempt: number;
+  /** Number of steps. */
+  stepCount: number;
+  /** When the run started. */
+  startedAt: Timestamp;
+  /** When another executor may take over from a caller, unless a step renews it. */
+  expiresAt?: Timestamp | null;
+  /** When the run ended. */
+  completedAt?: Timestamp | null;
+  /** When somebody asked to stop it. */
+  stopRequestedAt?: Timestamp | null;
+  /** The answers that it waits for. */
+  waits?: Wait[];
+  /** Tokens and cost of all its steps. */
+  usage: Usage;
+  /** The steps, in order. */
+  steps: RunStep[];
 };
 
 /** Something a user or an assistant said. */
@@ -1986,6 +2541,16 @@ export type SearchFound = {
   results: SearchResult[];
   /** How long the search took, in milliseconds. */
   tookMs: number;
+};
+
+/** Searches memories by words and meaning. */
+export type SearchMemories = {
+  /** The question, in plain words. Quotation marks ask for words that follow each other. */
+  query: string;
+  /** Those that hold in this project: the account's and its own. Without it, all memories are searched. */
+  projectId?: string | null;
+  /** Number of memories (default 5, maximum 100). */
+  limit?: number | null;
 };
 
 /** A message of a hit. */
@@ -2103,6 +2668,14 @@ export type SearchWhy = {
   vector: number;
 };
 
+/** Sends text of the present step to the readers of a run's stream. It is not logged. */
+export type SendDelta = {
+  /** The attempt that speaks, as the start told it. */
+  attempt?: number;
+  /** Text to add to what the step said so far. */
+  text: string;
+};
+
 /** An event of a stream. Lines that begin with a colon only say that the stream is still there. */
 export type ServerEvent = {
   /** Where to resume, as `Last-Event-ID`; absent for what is not logged. */
@@ -2183,6 +2756,32 @@ export type Spawned = {
 /** Who speaks in an event. */
 export type Speaker = "user" | "assistant";
 
+/** Starts a run: calls that were left open are closed, and queued messages and injections are delivered. */
+export type StartRun = {
+  /** A message to append, after what was queued. */
+  message?: NewMessage | null;
+  /** The agent to assign the thread to. Default: its agent; for the runtime, `default` if it has none. */
+  agentId?: string | null;
+  /**
+   * The program that works: the runtime of a server on which the agent is defined, or the caller. Default:
+   * runtime. Where
+   * no server defines the agent, such a run stays queued.
+   */
+  executor?: Executor;
+  /** Longest time between two steps of a caller, in milliseconds. Default: ten minutes. */
+  ttl?: number | null;
+  /** Ends a run that is still open, or resumes it before its time is over. */
+  takeOver?: boolean;
+  /** Goes on with the open run as its next attempt. Its open tool calls stay open. */
+  resume?: boolean;
+  /**
+   * Tokens of the conversation that a caller is given, at most. Default: those of the agent's model where the
+   * agent is
+   * defined, otherwise 100,000.
+   */
+  contextTokens?: number | null;
+};
+
 /** How a value that both sides changed is resolved. */
 export type StateStrategy = "human" | "latest" | "ours" | "theirs";
 
@@ -2192,16 +2791,34 @@ export type StatusSet = {
   set: boolean;
 };
 
+/** A step: a message of the assistant, by its index or its id. */
+export type StepName = number | MessageName;
+
 /** Takes one step: appends messages of the executor, then delivers the queue. */
-export type Step = {
+export type StepRun = {
+  /** The attempt that steps, as the start told it. A step of an earlier attempt is refused. */
+  attempt?: number;
   /** Longest time until the next step, in milliseconds. Default: ten minutes. */
   ttl?: number | null;
   /** Messages to append first. */
   messages?: NewMessage[];
+  /**
+   * Whether it goes on with the step before, such as with the result of a call. Such a step is not counted.
+   */
+  continues?: boolean;
+  /** Whether queued messages and injections go on waiting. */
+  deliversNothing?: boolean;
+  /** The model that was asked, what it was given, and what that took. */
+  model?: ModelCall | null;
+  /** The answers that the run waits for from now on. The answer to each wakes it; then it is resumed. */
+  waits?: Wait[];
 };
 
-/** A step: a message of the assistant, by its index or its id. */
-export type StepName = number | MessageName;
+/** Asks the executor of a run to stop. Nothing of what was said so far is lost. */
+export type StopRun = {
+  /** Ends the run at once, without time for its executor. */
+  now?: boolean;
+};
 
 /** A subagent, and the thread it works for. */
 export type Subagent = {
@@ -2295,8 +2912,8 @@ export type SubagentThread = {
   parentId?: ThreadId | null;
   /** The skills that are active, in the order they were activated. */
   activatedSkills?: Skill[];
-  /** The execution that is open. */
-  execution?: Execution | null;
+  /** The run that is open. */
+  run?: Run | null;
   /** The files it was given, in the order in which they were named, by their paths in that thread. */
   attachments?: Attachment[];
 };
@@ -2318,7 +2935,7 @@ export type TakeWriter = {
   holder?: string | null;
 };
 
-/** Ends the work on a thread for good: nothing is queued or begun on it any more. */
+/** Ends the work on a thread for good: nothing is queued or started on it any more. */
 export type Terminate = Record<string, never>;
 
 /** A thread. Fields with a default are always present, optional fields only if they are set. */
@@ -2385,8 +3002,8 @@ export type Thread = {
   parentId?: ThreadId | null;
   /** The skills that are active, in the order they were activated. */
   activatedSkills?: Skill[];
-  /** The execution that is open. */
-  execution?: Execution | null;
+  /** The run that is open. */
+  run?: Run | null;
 };
 
 /** Fields of a thread; null clears one, or leaves it empty. */
@@ -2497,8 +3114,8 @@ export type ThreadSummary = {
   parentId?: ThreadId | null;
   /** The skills that are active, in the order they were activated. */
   activatedSkills?: Skill[];
-  /** The execution that is open. */
-  execution?: Execution | null;
+  /** The run that is open. */
+  run?: Run | null;
   /** When the user last said something; when the thread was born, if never. */
   userLastInteractedAt: Timestamp;
   /** The changes that the thread made to its files. */
@@ -2519,6 +3136,30 @@ export type Ticket = {
 
 /** A time in RFC 3339; answers are in UTC, with microseconds. */
 export type Timestamp = string;
+
+/** A file that came with the result of a tool. */
+export type ToolFile = {
+  /** Its path in the thread. */
+  path: string;
+  /** Its name. */
+  name: string;
+  /** Its media type. */
+  mimeType: string;
+  /** Its size in bytes. */
+  size: number;
+};
+
+/** The result of a tool. */
+export type ToolTold = {
+  /** How it ended. */
+  status: "success" | "error";
+  /** What it gives, if it succeeded. A result over 256 KiB is a file: then this names the file. */
+  result?: unknown;
+  /** Why it failed. */
+  error?: string | null;
+  /** Files of the thread that came with the result. */
+  attachments?: ToolFile[];
+};
 
 /** Requests an approval, or delegates authority to agents. */
 export type Transfer = {
@@ -2564,6 +3205,20 @@ export type Unarchive = Record<string, never>;
 /** How soon an injection is delivered. */
 export type Urgency = "immediate" | "next_step";
 
+/** Tokens and cost. */
+export type Usage = {
+  /** Tokens that were sent, cached ones included. */
+  inputTokens: number;
+  /** Tokens that were made. */
+  outputTokens: number;
+  /** Tokens that the provider read from its cache. */
+  cacheReadTokens?: number;
+  /** Tokens that the provider wrote to its cache. */
+  cacheWriteTokens?: number;
+  /** The cost, in millionths of the currency of the prices. */
+  costMicros?: number;
+};
+
 /** A uuid, in hex digits. */
 export type Uuid = string;
 
@@ -2604,6 +3259,19 @@ export type Version = number;
 
 /** Who may read a thread. */
 export type Visibility = "private" | "public";
+
+/** An answer that a run waits for. */
+export type Wait = {
+  for: "approval";
+  /** The id of the approval. */
+  approvalId: Uuid;
+} | {
+  for: "child";
+  /** The thread of the subagent. */
+  threadId: ThreadId;
+} | {
+  for: "human";
+};
 
 /** What the list of files answers with. */
 export type Whole = PageOfFileRecord | Directory | FileStats | Found | Grepped;

@@ -30,7 +30,7 @@ pub enum Piece {
     Ended(Answer),
 }
 
-/// A whole answer.
+/// An answer of a model, with all its pieces.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// The definition's name of the model that gave it.

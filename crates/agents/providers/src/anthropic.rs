@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::blocks::Blocks;
 use crate::failure::{Failure, Problem};
 use crate::names::Names;
-use crate::{Answer, Choice, Image, Part, Piece, Request, Role, Stop, Thought};
+use crate::{Answer, BEGIN, Choice, Image, Part, Piece, Request, Role, Stop, Thought};
 
 /// The name of the protocol.
 pub(crate) const NAME: &str = "anthropic";
@@ -47,6 +47,8 @@ pub(crate) fn body(request: &Request, model: &str) -> (Value, Names) {
     let mut body = Map::new();
     body.insert("model".into(), model.into());
     let thinking = request.reasoning.as_deref().and_then(thinking_tokens);
+    // The provider refuses to think where a tool is forced, and in the middle of a step that began without thinking.
+    let thinking = thinking.filter(|_| request.choice != Choice::Required && began_with_thinking(&messages));
     let tokens_max = request.tokens_max.unwrap_or_else(|| TOKENS_MAX + thinking.unwrap_or_default());
     body.insert("max_tokens".into(), tokens_max.into());
     if let Some(budget) = thinking.map(|budget| budget.min(tokens_max.saturating_sub(1))).filter(|n| *n >= THINKING_MIN)
@@ -88,12 +90,12 @@ fn thinking_tokens(reasoning: &str) -> Option<u64> {
 
 /// Marks the end of a prefix that the provider keeps. Thinking cannot be marked.
 fn mark(block: Option<&mut Value>) {
-    if let Some(block) = block.filter(|block| block["type"] != "thinking" && block["type"] != "redacted_thinking") {
+    if let Some(block) = block.filter(|block| !is_thinking(block)) {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
 }
 
-/// The conversation: it begins with the user, and the roles alternate.
+/// The conversation: it begins and ends with the user, and the roles alternate.
 fn messages(request: &Request, names: &mut Names, ids: &mut Names) -> Vec<Value> {
     let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
     for message in &request.messages {
@@ -101,6 +103,8 @@ fn messages(request: &Request, names: &mut Names, ids: &mut Names) -> Vec<Value>
             message.parts.iter().filter_map(|part| block(message.role, part, names, ids)).collect();
         // Results come before all else, or the provider refuses them.
         blocks.sort_by_key(|block| block["type"] != "tool_result");
+        // A message may not end with thinking.
+        blocks.truncate(blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1));
         if blocks.is_empty() {
             continue;
         }
@@ -112,14 +116,32 @@ fn messages(request: &Request, names: &mut Names, ids: &mut Names) -> Vec<Value>
             _ => messages.push((message.role, blocks)),
         }
     }
+    let goes_on = || (Role::User, vec![json!({ "type": "text", "text": BEGIN })]);
     if messages.first().is_none_or(|(role, _)| *role == Role::Assistant) {
-        messages.insert(0, (Role::User, vec![json!({ "type": "text", "text": "(The conversation goes on.)" })]));
+        messages.insert(0, goes_on());
+    }
+    // An answer that the model would have to go on with is refused by newer models.
+    if messages.last().is_some_and(|(role, _)| *role == Role::Assistant) {
+        messages.push(goes_on());
     }
     let spelled = |(role, content): (Role, Vec<Value>)| match role {
         Role::User => json!({ "role": "user", "content": content }),
         Role::Assistant => json!({ "role": "assistant", "content": content }),
     };
     messages.into_iter().map(spelled).collect()
+}
+
+/// Whether a step whose results are sent began with thinking. Without such a step, any answer may.
+fn began_with_thinking(messages: &[Value]) -> bool {
+    let [.., step, results] = messages else { return true };
+    let has = |message: &Value, kind: &str| {
+        message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))
+    };
+    !has(results, "tool_result") || is_thinking(&step["content"][0])
+}
+
+fn is_thinking(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
 
 fn block(role: Role, part: &Part, names: &mut Names, ids: &mut Names) -> Option<Value> {
@@ -129,7 +151,7 @@ fn block(role: Role, part: &Part, names: &mut Names, ids: &mut Names) -> Option<
         (Role::Assistant, Part::Call { id, name, arguments }) => {
             // The input is an object; anything else that a model wrote is kept under a name.
             let input = if arguments.is_object() { arguments.clone() } else { json!({ "arguments": arguments }) };
-            Some(json!({ "type": "tool_use", "id": ids.sent(id), "name": names.sent(name), "input": input }))
+            Some(json!({ "type": "tool_use", "id": ids.fresh(id), "name": names.sent(name), "input": input }))
         }
         (Role::User, Part::Result { call, text, images, is_error }) => {
             let mut content: Vec<Value> = Vec::new();
@@ -174,7 +196,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// One event.
+    /// Reads one event of the stream.
     pub(crate) fn event(&mut self, data: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
         let event: Value = serde_json::from_str(data)
             .map_err(|error| Failure::new(Problem::Protocol, format!("an event of the stream is no JSON: {error}")))?;

@@ -29,6 +29,9 @@ pub use threadkeep_outgoing::Reach;
 
 use std::fmt;
 
+/// What the user says where a protocol wants a first message and there is none.
+const BEGIN: &str = "(The conversation goes on.)";
+
 /// A key of a provider. It never shows itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);

@@ -21,7 +21,7 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 /// How a provider is spoken to.
 #[derive(Debug, Clone)]
 pub enum Protocol {
-    /// Chat completions.
+    /// Chat completions of OpenAI and compatible servers.
     OpenAi,
     /// Messages of Anthropic.
     Anthropic,
@@ -64,7 +64,7 @@ pub struct Model {
     pub key: Option<Key>,
     /// The addresses that may be reached: all, if the operator configured the URL.
     pub reach: Reach,
-    /// What tokens cost.
+    /// Prices of a million tokens.
     pub prices: Prices,
 }
 
@@ -132,7 +132,7 @@ pub struct Asking {
 /// How far an answer has come.
 #[derive(Debug)]
 enum Came {
-    /// Nothing was sent.
+    /// The request was not sent.
     Nothing,
     /// Bytes are coming.
     Stream(Box<Stream>),

@@ -18,9 +18,14 @@ pub(crate) struct Names {
 impl Names {
     /// The spelling that is sent for `name`; always the same for the same name.
     pub(crate) fn sent(&mut self, name: &str) -> String {
-        if let Some(sent) = self.sent.get(name) {
-            return sent.clone();
+        match self.sent.get(name) {
+            Some(sent) => sent.clone(),
+            None => self.fresh(name),
         }
+    }
+
+    /// A spelling that was not sent yet, which is sent for `name` from now on: ids of calls may not repeat in a request.
+    pub(crate) fn fresh(&mut self, name: &str) -> String {
         let accepted = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
         let plain: String = name.chars().map(accepted).take(NAME_MAX).collect();
         let plain = if plain.is_empty() { "_".to_owned() } else { plain };

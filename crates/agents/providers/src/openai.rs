@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::blocks::Blocks;
 use crate::failure::{Failure, Problem};
 use crate::names::Names;
-use crate::{Answer, Choice, Image, Part, Piece, Request, Role, Stop, Usage};
+use crate::{Answer, BEGIN, Choice, Image, Part, Piece, Request, Role, Stop, Usage};
 
 /// The name of the protocol.
 pub(crate) const NAME: &str = "openai";
@@ -38,6 +38,9 @@ pub(crate) fn body(request: &Request, model: &str, tokens_field: &str) -> (Value
             Role::User => user(&message.parts, &mut ids, &mut messages),
         }
     }
+    if messages.is_empty() {
+        messages.push(json!({ "role": "user", "content": BEGIN }));
+    }
     let mut body = Map::new();
     body.insert("model".into(), model.into());
     body.insert("messages".into(), messages.into());
@@ -58,11 +61,22 @@ pub(crate) fn body(request: &Request, model: &str, tokens_field: &str) -> (Value
     if let Some(tokens) = request.tokens_max {
         body.insert(tokens_field.into(), tokens.into());
     }
-    if let Some(reasoning) = &request.reasoning {
-        body.insert("reasoning_effort".into(), reasoning.as_str().into());
+    if let Some(effort) = request.reasoning.as_deref().and_then(effort) {
+        body.insert("reasoning_effort".into(), effort.into());
     }
     body.extend(request.options.clone());
     (Value::Object(body), names)
+}
+
+/// How much the model thinks: a word, also for a number of tokens.
+fn effort(reasoning: &str) -> Option<&str> {
+    match (reasoning, reasoning.parse::<u64>()) {
+        ("off", _) => None,
+        (_, Ok(0..=4_096)) => Some("low"),
+        (_, Ok(4_097..=16_384)) => Some("medium"),
+        (_, Ok(_)) => Some("high"),
+        (word, Err(_)) => Some(word),
+    }
 }
 
 /// A message of the model; none if nothing of it can be sent.
@@ -73,7 +87,7 @@ fn assistant(parts: &[Part], names: &mut Names, ids: &mut Names) -> Option<Value
             Part::Text(more) => text.push_str(more),
             Part::Call { id, name, arguments } => {
                 let function = json!({ "name": names.sent(name), "arguments": arguments.to_string() });
-                calls.push(json!({ "id": ids.sent(id), "type": "function", "function": function }));
+                calls.push(json!({ "id": ids.fresh(id), "type": "function", "function": function }));
             }
             // No reasoning is accepted here, and the model sends neither pictures nor results.
             Part::Thinking(_) | Part::Image(_) | Part::Result { .. } => {}
@@ -124,7 +138,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// One event.
+    /// Reads one event of the stream.
     pub(crate) fn event(&mut self, data: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
         if data.trim() == DONE {
             self.is_done = true;

@@ -29,7 +29,7 @@ pub struct Request {
 /// One message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The author.
+    /// The author of the message.
     pub role: Role,
     /// Its parts, in order.
     pub parts: Vec<Part>,
@@ -54,7 +54,7 @@ pub enum Role {
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// Plain text.
+    /// A text, as it is.
     Text(String),
     /// A picture.
     Image(Image),
@@ -118,7 +118,7 @@ pub struct Tool {
 /// Whether the model calls tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// As it decides.
+    /// The model decides whether to call.
     #[default]
     Auto,
     /// Not in this answer.

@@ -58,6 +58,7 @@ struct ScriptedCall {
     name: String,
     #[serde(default)]
     id: String,
+    /// The arguments; their texts are filled as the text of an answer is.
     #[serde(default)]
     arguments: Value,
 }
@@ -75,7 +76,7 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read the script {path}: {why}")]
     Unreadable {
-        /// The file.
+        /// The path of the script.
         path: String,
         /// The reason.
         why: std::io::Error,
@@ -83,7 +84,7 @@ pub enum ScriptError {
     /// The file is no script.
     #[error("{path}:{line}:{column}: {what}")]
     Invalid {
-        /// The file.
+        /// The path of the script.
         path: String,
         /// The line of the mistake, from 1.
         line: usize,
@@ -139,7 +140,8 @@ impl Script {
             pieces.extend(blocks.text(word).map(|piece| (pause, piece)));
         }
         for (index, call) in scripted.calls.iter().enumerate() {
-            let arguments = if call.arguments.is_null() { String::new() } else { call.arguments.to_string() };
+            let arguments = filled_in(call.arguments.clone(), request);
+            let arguments = if arguments.is_null() { String::new() } else { arguments.to_string() };
             blocks.call(index as u64, &call.id, &call.name, &arguments);
             pieces.push_back((pause, Piece::Call { name: call.name.clone() }));
         }
@@ -147,6 +149,15 @@ impl Script {
         let usage = scripted.usage.unwrap_or_default();
         blocks.usage = Some(Usage { input: usage.input, output: usage.output, ..Usage::default() });
         Ok((pieces, blocks.answer(&Names::default(), request.answered)))
+    }
+}
+
+fn filled_in(value: Value, request: &Request) -> Value {
+    match value {
+        Value::String(text) => Value::String(filled(&text, request)),
+        Value::Array(items) => items.into_iter().map(|item| filled_in(item, request)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, filled_in(field, request))).collect(),
+        value @ (Value::Null | Value::Bool(_) | Value::Number(_)) => value,
     }
 }
 

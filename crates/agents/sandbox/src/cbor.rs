@@ -8,7 +8,7 @@ use minicbor::{Decoder, Encoder};
 use crate::limits::{DEPTH_MAX, VALUES_MAX};
 use crate::value::{Elements, Value};
 
-/// Seconds since 1970.
+/// The tag of a time: seconds since 1970.
 const DATE: u64 = 1;
 /// A function of the host, by its number (an identifier).
 const FUNCTION: u64 = 39;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::cbor;
 use crate::limits::{MEMORY_BYTES, TIMEOUT};
 use crate::value::Value;
 
@@ -25,7 +26,9 @@ pub struct Code {
     pub execute: Option<Execute>,
     /// Sources of other modules, by their relative specifiers.
     pub modules: BTreeMap<String, String>,
-    /// Global variables.
+    /// Sources in JavaScript of modules that are imported by bare names. `SCOPE/*` is every name that begins so.
+    pub library: BTreeMap<String, String>,
+    /// Global variables of the module, by name.
     pub globals: BTreeMap<String, Given>,
     /// Modules of the host: bare specifiers, each with its exports.
     pub imports: BTreeMap<String, BTreeMap<String, Given>>,
@@ -35,6 +38,10 @@ pub struct Code {
     pub timeout: Duration,
     /// Where the code comes from, which decides how strong the cage must be.
     pub origin: Origin,
+    /// Whether a function of a run that is open waits for it. It uses the place of that run.
+    pub nested: bool,
+    /// Runs nothing, and gives all uses of this name in `modules`: a list of module, line and column.
+    pub find: Option<String>,
 }
 
 impl Code {
@@ -46,11 +53,14 @@ impl Code {
             filename: None,
             execute: None,
             modules: BTreeMap::new(),
+            library: BTreeMap::new(),
             globals: BTreeMap::new(),
             imports: BTreeMap::new(),
             memory_bytes: MEMORY_BYTES,
             timeout: TIMEOUT,
             origin: Origin::Request,
+            nested: false,
+            find: None,
         }
     }
 
@@ -163,12 +173,12 @@ impl Status {
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the run ended.
     pub status: Status,
     /// The result; `undefined` unless it succeeded.
     pub result: Value,
     /// The values that the code reported, in order.
-    pub reports: Vec<Value>,
+    pub reports: Reports,
     /// The console, in order, up to 1 MiB.
     pub logs: Vec<Log>,
     /// Time from the start of the code to its end.
@@ -187,11 +197,34 @@ impl Outcome {
         Self {
             status,
             result: Value::Undefined,
-            reports: Vec::new(),
+            reports: Reports::default(),
             logs: Vec::new(),
             duration: Duration::ZERO,
             error: Some(error),
         }
+    }
+}
+
+/// The values that a run reported. They are kept as they came: read, they take many times the memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reports {
+    bytes: Vec<u8>,
+    /// The offset at which each value ends.
+    ends: Vec<usize>,
+}
+
+impl Reports {
+    /// Keeps a value that was read once, so it can be read again.
+    pub(crate) fn push(&mut self, payload: &[u8]) {
+        self.bytes.extend_from_slice(payload);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Value> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let payloads = begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end]);
+        payloads.filter_map(|payload| Some(cbor::read(payload).ok()?.0))
     }
 }
 
@@ -220,7 +253,7 @@ pub struct Failure {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The module.
+    /// The module in which it happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
 }

@@ -37,6 +37,8 @@ kinds! {
     Answer = 3;
     /// To the worker: the error that a call gave, as name and message.
     Refusal = 4;
+    /// To the worker, first of all: the modules to compile before it gets code.
+    Library = 5;
     /// To the host: the worker waits for limits.
     Ready = 17;
     /// To the host: the limits hold, or why they do not.

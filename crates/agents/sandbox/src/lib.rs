@@ -22,8 +22,8 @@ mod worker;
 
 pub use cage::Protections;
 pub use code::{
-    Answering, Code, Event, Execute, Failure, Given, HostError, HostFunction, Language, Log, Origin, Outcome, Status,
-    host_function,
+    Answering, Code, Event, Execute, Failure, Given, HostError, HostFunction, Language, Log, Origin, Outcome, Reports,
+    Status, host_function,
 };
 pub use host::{Execution, Level, Sandbox, Settings, Terminator, Unavailable};
 pub use value::{Elements, Value};

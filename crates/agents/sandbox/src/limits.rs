@@ -7,12 +7,14 @@ use std::time::Duration;
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// Levels of nesting that a value may have.
 pub const DEPTH_MAX: usize = 128;
-/// Most values in a frame, and in all that the host keeps of a run: a byte on the wire can be 32 bytes in memory.
+/// Most values in a frame: a byte on the wire can be 32 bytes in memory.
 pub const VALUES_MAX: usize = 1_000_000;
 /// Most bytes that a run sends to the host.
 pub const RUN_BYTES_MAX: usize = 64 << 20;
 /// Most bytes of all reports of a run, which the host keeps.
-pub const REPORTS_BYTES_MAX: usize = 16 << 20;
+pub const REPORTS_BYTES_MAX: usize = 4 << 20;
+/// Most values in all reports of a run.
+pub const REPORTS_VALUES_MAX: usize = 100_000;
 /// Most calls of host functions in a run.
 pub const CALLS_MAX: usize = 100_000;
 /// Most calls of host functions that wait for their answer.
@@ -33,6 +35,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time limit that code may name.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(600);
 
+/// Outcomes that are written down at the same time.
+pub const WRITTEN_MAX: usize = 2;
 /// Runs at the same time.
 pub const RUNS_MAX: usize = 64;
 /// Runs that wait for a place.
@@ -41,3 +45,7 @@ pub const WAITING_MAX: usize = 256;
 pub const READY_MAX: usize = 2;
 /// How long a worker may take to start.
 pub const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long no run is open before freed memory goes back to the system.
+pub const REST: Duration = Duration::from_secs(1);
+/// How often freed memory goes back to the system after a run, if no other one begins.
+pub const RESTS: usize = 10;

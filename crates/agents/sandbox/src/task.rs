@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::code::{Code, Execute, Failure, Given, HostFunction, Language, Status};
+use crate::cbor;
+use crate::code::{Code, Execute, Failure, Given, HostFunction, Language, Origin, Status};
+use crate::frame::{Kind, frame};
 use crate::value::Value;
 
 /// Code as a worker gets it. Functions of the host are numbers.
@@ -12,8 +14,35 @@ pub(crate) struct Task {
     pub(crate) filename: String,
     pub(crate) execute: Option<Execute>,
     pub(crate) modules: BTreeMap<String, String>,
+    pub(crate) library: BTreeMap<String, String>,
     pub(crate) globals: Vec<(String, Value)>,
     pub(crate) imports: Vec<(String, Vec<(String, Value)>)>,
+    /// The name whose uses are asked for; then nothing runs.
+    pub(crate) find: Option<String>,
+    /// Whether it may import the modules that the worker compiled before.
+    pub(crate) is_definition: bool,
+}
+
+/// The frame with the modules that a worker compiles before it gets code.
+pub(crate) fn library(library: BTreeMap<String, String>, exports: BTreeMap<String, Vec<String>>) -> Vec<u8> {
+    let names = |names: Vec<String>| Value::Array(names.into_iter().map(Value::String).collect());
+    let exports = exports.into_iter().map(|(module, exports)| (module, names(exports))).collect();
+    frame(Kind::Library, 0, &cbor::write(&Value::Array(vec![sources(library), Value::Object(exports)])))
+}
+
+/// What a worker compiles before it gets code: sources by bare names, and what the host's modules export.
+pub(crate) type Library = (BTreeMap<String, String>, BTreeMap<String, Vec<String>>);
+
+/// Reads what [`library`] wrote; none if it is something else.
+pub(crate) fn read_library(value: Value) -> Option<Library> {
+    let Value::Array(parts) = value else { return None };
+    let [library, exports] = <[Value; 2]>::try_from(parts).ok()?;
+    let library = fields(library)?.into_iter().map(|(name, source)| Some((name, text(source)?)));
+    let exports = fields(exports)?.into_iter().map(|(module, exports)| match exports {
+        Value::Array(names) => Some((module, names.into_iter().map(text).collect::<Option<Vec<_>>>()?)),
+        _ => None,
+    });
+    Some((library.collect::<Option<_>>()?, exports.collect::<Option<_>>()?))
 }
 
 /// `code` as a value, and its functions by their numbers.
@@ -41,18 +70,26 @@ pub(crate) fn write(code: Code) -> (Value, Vec<HostFunction>) {
         javascript.into(),
         filename.into(),
         execute,
-        Value::Object(code.modules.into_iter().map(|(name, source)| (name, source.into())).collect()),
+        sources(code.modules),
+        sources(code.library),
         globals,
         Value::Object(imports),
+        code.find.map_or(Value::Undefined, Value::String),
+        (code.origin == Origin::Definition).into(),
     ]);
     (task, functions)
+}
+
+fn sources(sources: BTreeMap<String, String>) -> Value {
+    Value::Object(sources.into_iter().map(|(name, source)| (name, source.into())).collect())
 }
 
 impl Task {
     /// Reads what [`write`] wrote; none if it is something else.
     pub(crate) fn read(value: Value) -> Option<Self> {
         let Value::Array(parts) = value else { return None };
-        let [source, javascript, filename, execute, modules, globals, imports] = <[Value; 7]>::try_from(parts).ok()?;
+        let parts = <[Value; 10]>::try_from(parts).ok()?;
+        let [source, javascript, filename, execute, modules, library, globals, imports, find, is_definition] = parts;
         let language = if javascript == Value::Bool(true) { Language::JavaScript } else { Language::TypeScript };
         let execute = match execute {
             Value::Array(parts) => match <[Value; 2]>::try_from(parts).ok()? {
@@ -61,16 +98,21 @@ impl Task {
             },
             _ => None,
         };
-        let modules = fields(modules)?.into_iter().map(|(name, source)| Some((name, text(source)?)));
+        let texts = |sources: Value| -> Option<BTreeMap<String, String>> {
+            fields(sources)?.into_iter().map(|(name, source)| Some((name, text(source)?))).collect()
+        };
         let imports = fields(imports)?.into_iter().map(|(name, exports)| Some((name, fields(exports)?)));
         Some(Self {
             source: text(source)?,
             language,
             filename: text(filename)?,
             execute,
-            modules: modules.collect::<Option<_>>()?,
+            modules: texts(modules)?,
+            library: texts(library)?,
             globals: fields(globals)?,
             imports: imports.collect::<Option<_>>()?,
+            find: text(find),
+            is_definition: is_definition == Value::Bool(true),
         })
     }
 }

@@ -9,11 +9,11 @@ pub enum Value {
     /// `undefined`, which is not `null`.
     #[default]
     Undefined,
-    /// `null`.
+    /// The value `null` of JavaScript.
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number.
+    /// A number of JavaScript.
     Number(f64),
     /// A bigint, by its decimal digits.
     BigInt(String),
@@ -25,11 +25,11 @@ pub enum Value {
     Array(Vec<Value>),
     /// An object, with its keys in order.
     Object(Vec<(String, Value)>),
-    /// A `Map`.
+    /// A `Map` with its entries in order.
     Map(Vec<(Value, Value)>),
     /// A `Set`.
     Set(Vec<Value>),
-    /// An `ArrayBuffer`.
+    /// The bytes of an `ArrayBuffer`.
     Buffer(Vec<u8>),
     /// A typed array: its elements, little-endian.
     Typed(Elements, Vec<u8>),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 pub const ELEMENT_BYTES_MAX: usize = 64 << 20;
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// One element.
+/// One element of a JSON array.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     /// Its bytes, which may still not be JSON.

@@ -1,7 +1,7 @@
 //! Threads as files: the export format of Threadkeep, and the formats of other agents.
 //!
 //! A reader turns bytes into what an [`Importer`](threadkeep_engine::Importer) takes, or into the neutral
-//! [`shape`]; a writer does the reverse. None of them opens a store.
+//! [`shape`]; a writer does the reverse. [`mod@import`] brings sessions in that shape to a store.
 
 mod amp;
 mod blocks;
@@ -10,6 +10,7 @@ mod elements;
 mod export;
 mod fields;
 pub mod formats;
+pub mod import;
 mod lines;
 mod msgpack;
 pub mod plan;

@@ -50,7 +50,7 @@ pub(crate) fn records(
             if end.is_none() && !window.is_last {
                 break;
             }
-            let found = objects(&bytes[..length], number == 1);
+            let found = objects(&bytes[..length], number == 1, end.is_some());
             let is_whole = end.is_some() || (found.broken.is_none() && !found.objects.is_empty());
             if let Some(reason) = found.broken {
                 let reason = if end.is_none() { "cut off, or still being written" } else { reason };
@@ -77,7 +77,7 @@ struct Found {
     broken: Option<&'static str>,
 }
 
-fn objects(line: &[u8], is_first: bool) -> Found {
+fn objects(line: &[u8], is_first: bool, is_ended: bool) -> Found {
     let mark = if is_first { "\u{feff}".as_bytes() } else { b"" };
     let line = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
     let mut found = Found { objects: Vec::new(), broken: None };
@@ -111,6 +111,10 @@ fn objects(line: &[u8], is_first: bool) -> Found {
             return found;
         }
         found.broken = Some("not JSON");
+        if !is_ended {
+            // The rest may still be written: an object within it is not yet one of its own.
+            return found;
+        }
         // The next object may begin within the broken one: that is how two writers weld lines.
         let Some(next) = memmem::find(rest.as_bytes().get(read + 1..).unwrap_or_default(), b"{\"type\":") else {
             return found;
@@ -196,6 +200,8 @@ mod tests {
     fn a_last_line_without_its_newline_is_read_once_it_is_whole() {
         assert_eq!(read(b"{\"a\":1}\n{\"b\":2}", true), (vec!["1 {\"a\":1}".into(), "2 {\"b\":2}".into()], 15, vec![]));
         let cut = vec!["line 2: cut off, or still being written".to_owned()];
+        let within = b"{\"a\":1}\n{\"b\":{\"type\":2}";
+        assert_eq!(read(within, true), (vec!["1 {\"a\":1}".into()], 8, cut.clone()));
         assert_eq!(read(b"{\"a\":1}\n{\"b\":", true), (vec!["1 {\"a\":1}".into()], 8, cut));
         assert_eq!(read(b"{\"a\":1}\n{\"b\":2}", false), (vec!["1 {\"a\":1}".into()], 8, vec![]));
     }

@@ -35,12 +35,14 @@ pub struct Known<'a> {
     pub placed: &'a dyn Fn(&str, &str) -> Option<Placed>,
     /// Whether a placed message still says the same. The last reply of a file that grew may say more.
     pub is_same: &'a dyn Fn(&Message) -> bool,
+    /// The thread of another session of the source: subagents work for it.
+    pub thread: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Known<'_> {
     /// Nothing was imported before.
     pub fn nothing() -> Self {
-        Known { placed: &|_, _| None, is_same: &|_| true }
+        Known { placed: &|_, _| None, is_same: &|_| true, thread: &|_| None }
     }
 }
 
@@ -109,6 +111,8 @@ struct Planner<'a, 'k> {
     places: HashMap<&'a str, (ThreadName, bool)>,
     /// The last message of each thread that this plan writes to.
     ends: HashMap<ThreadName, &'a str>,
+    /// The thread that is cut, and the step that keeps what it held.
+    kept: Option<(String, usize)>,
 }
 
 impl<'a, 'k> Planner<'a, 'k> {
@@ -121,6 +125,7 @@ impl<'a, 'k> Planner<'a, 'k> {
             aliases: session.aliases.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect(),
             places: HashMap::new(),
             ends: HashMap::new(),
+            kept: None,
         }
     }
 
@@ -187,6 +192,9 @@ impl<'a, 'k> Planner<'a, 'k> {
             (true, true) => stored,
             (true, false) => {
                 // The session went back and on: its thread follows, and the old way stays as a fork.
+                if let ThreadName::Stored(id) = &stored {
+                    self.kept = Some((id.clone(), self.steps.len()));
+                }
                 self.steps.push(Step::Keep { from: stored.clone() });
                 self.steps.push(Step::Truncate { thread: stored.clone(), after: id });
                 stored
@@ -208,7 +216,8 @@ impl<'a, 'k> Planner<'a, 'k> {
                 self.forked(true, ThreadName::Stored(placed.thread), message)
             }
             (Some(OriginKind::Subagent), placed) => {
-                let parent = placed.map(|(_, placed)| ThreadName::Stored(placed.thread));
+                let named = || origin.and_then(|origin| (self.known.thread)(&origin.session));
+                let parent = placed.map(|(_, placed)| placed.thread).or_else(named).map(ThreadName::Stored);
                 self.made(Step::Create { is_main: true, parent })
             }
             (Some(OriginKind::Fork) | None, _) => self.made(Step::Create { is_main: true, parent: None }),
@@ -237,11 +246,20 @@ impl<'a, 'k> Planner<'a, 'k> {
     /// A message that the store has.
     fn already(&mut self, message: &'a Message) {
         let Some(placed) = self.stored(&message.id) else { return };
-        let thread = ThreadName::Stored(placed.thread);
         if !(self.known.is_same)(message) {
-            self.steps.push(Step::Edit { thread: thread.clone(), message });
+            self.steps.push(Step::Edit { thread: ThreadName::Stored(placed.thread.clone()), message });
         }
-        self.places.insert(&message.id, (thread, placed.is_last && !placed.is_main));
+        let place = self.place(placed);
+        self.places.insert(&message.id, place);
+    }
+
+    /// The thread of a stored message, and whether another one may be added after it. What a thread held before it is cut
+    /// is in the fork that keeps it.
+    fn place(&self, placed: Placed) -> (ThreadName, bool) {
+        match &self.kept {
+            Some((cut, step)) if *cut == placed.thread => (ThreadName::Made(*step), placed.is_last),
+            _ => (ThreadName::Stored(placed.thread), placed.is_last && !placed.is_main),
+        }
     }
 
     /// Everything that is not on the active branch, in the order of the source.
@@ -262,10 +280,7 @@ impl<'a, 'k> Planner<'a, 'k> {
             let parent = message.parent.as_deref().map(|parent| self.resolve(parent));
             let place = parent.and_then(|parent| {
                 let known = self.places.get(parent).cloned();
-                known.or_else(|| {
-                    let placed = self.stored(parent)?;
-                    Some((ThreadName::Stored(placed.thread), placed.is_last && !placed.is_main))
-                })
+                known.or_else(|| Some(self.place(self.stored(parent)?)))
             });
             let thread = match (parent, place) {
                 (Some(_), Some((thread, true))) if Some(&thread) != main.as_ref() => thread,

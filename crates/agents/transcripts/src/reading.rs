@@ -49,7 +49,7 @@ pub struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// A whole file.
+    /// A window that shows a whole file.
     pub fn whole(name: &'a str, bytes: &'a [u8]) -> Self {
         Self { name, bytes, is_last: true }
     }
@@ -64,7 +64,7 @@ impl<'a> Window<'a> {
 /// What a reading skipped. Reasons never quote the source: it may hold secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Skipped {
-    /// How many records.
+    /// Number of records of this kind.
     pub count: u64,
     /// The first of them.
     pub named: Vec<SkippedRecord>,

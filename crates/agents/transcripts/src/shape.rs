@@ -40,10 +40,12 @@ pub enum Source {
     /// The database of a checkpoint saver.
     #[serde(rename = "langgraph")]
     LangGraph,
+    /// A thread that was written here: it can be exported, and not imported.
+    Threadkeep,
 }
 
 impl Source {
-    /// Every source, in the order in which help lists them.
+    /// Every agent that can be read, in the order in which help lists them.
     pub const ALL: [Self; 11] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -72,6 +74,7 @@ impl Source {
             Self::Zed => "zed",
             Self::ChatGpt => "chatgpt",
             Self::LangGraph => "langgraph",
+            Self::Threadkeep => "threadkeep",
         }
     }
 }
@@ -207,7 +210,8 @@ pub struct Message {
 }
 
 /// A session that a message started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Subagent {
     /// The id of the subagent's session, at the same source.
     pub session: String,
@@ -216,7 +220,8 @@ pub struct Subagent {
 }
 
 /// The mark of a compaction.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Compaction {
     /// The message is the summary that replaced the history before it.
     pub summary: bool,
@@ -293,14 +298,15 @@ pub struct File {
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileData {
-    /// The bytes themselves.
+    /// The bytes, as they were stored.
     Bytes(Vec<u8>),
     /// An address or a pointer, which no reader follows.
     Link(String),
 }
 
 /// Tokens, as the source counted them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens read, without those from a cache.
     pub input: u64,
@@ -320,7 +326,7 @@ impl Usage {
 }
 
 impl Session {
-    /// An empty session.
+    /// A session without messages.
     pub fn new(source: Source, id: impl Into<String>) -> Self {
         Self {
             source,
@@ -407,7 +413,7 @@ impl Session {
 }
 
 impl Message {
-    /// An empty message.
+    /// A message without content.
     pub fn new(id: impl Into<String>, role: Role) -> Self {
         Self {
             id: id.into(),

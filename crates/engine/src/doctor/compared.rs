@@ -31,8 +31,7 @@ impl Compared {
     ) -> Result<()> {
         self.has_begun = true;
         let query = MessageQuery {
-            segment,
-            ordinals,
+            spans: vec![(segment, ordinals)],
             filter: MessageFilter::ALL,
             order: Order::Ascending,
             limit: WALKED_AT_ONCE + 1,

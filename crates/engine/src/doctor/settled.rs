@@ -39,7 +39,8 @@ pub(super) async fn settled(engine: &Engine, id: ThreadId) -> Result<Option<Sett
             let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
             items.extend(found.into_iter().map(|item| (kind, item)));
         }
-        let relations = store.relations(id).await;
+        let relations = store.relations(vec![id]).await;
+        let relations = relations.map(|found| found.into_iter().flatten().map(|(relation, ..)| relation).collect());
         let Some(now) = store.head(id).await? else { return Ok(None) };
         tries += 1;
         let is_whole = now == thread.head;

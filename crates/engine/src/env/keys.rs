@@ -36,8 +36,7 @@ pub trait KeyKeeper: Send + Sync {
     /// If the file cannot be written, or the one that is there is wrong.
     fn make(&self, keys: KeyFile) -> Result<KeyFile, KeyProblem>;
 
-    /// Replaces the keys by those that `change` gives, twice: whole or not at all. No other process replaces them
-    /// meanwhile.
+    /// Replaces the keys, whole or not at all. The caller holds the [`lock`](Self::lock).
     ///
     /// # Errors
     /// If the file cannot be written. It is as it was then.
@@ -166,12 +165,16 @@ impl Engine {
     /// nothing has to be deleted.
     ///
     /// # Errors
-    /// [`Error::SecretsUnavailable`] if there is a key file that cannot be used.
+    /// [`Error::SecretsUnavailable`] if there is a key file that cannot be used; if the store cannot be read.
     pub async fn forget_secrets(&self) -> Result<bool> {
         // A file that is too open or too short may still be the right one: its owner decides.
         self.key_file()?;
-        if self.load_ring().await.is_ok() {
-            return Ok(false);
+        match self.load_ring().await {
+            Ok(_) => return Ok(false),
+            Err(Error::SecretsUnavailable { .. }) => {}
+            Err(error) if error.is_damage() => {}
+            // A store that cannot be read now has not lost its key.
+            Err(error) => return Err(error),
         }
         for kind in [RegistryKind::Sealed, RegistryKind::AccountEnv, RegistryKind::DataKey] {
             for document in self.all_documents(kind).await? {
@@ -321,7 +324,7 @@ impl Engine {
         }
     }
 
-    /// Random bytes.
+    /// Random bytes from the world.
     fn random<const BYTES: usize>(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         for part in bytes.chunks_mut(16) {

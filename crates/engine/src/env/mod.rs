@@ -20,8 +20,6 @@ use threadkeep_vault::REDACTED_BYTES_MIN;
 
 pub(crate) use self::keys::{Config, Vault};
 pub use self::keys::{KeyKeeper, KeyProblem};
-pub(crate) use self::redact::{in_file, redacted, refuse_in_file};
-pub use self::ways::WayOut;
 use crate::{Engine, Error, Result};
 
 /// Longest value of a variable, in bytes.
@@ -89,20 +87,25 @@ impl Engine {
         }
     }
 
+    /// The value of a variable of the instance, for providers and code that the operator defines.
+    pub fn instance_value(&self, name: &EnvName) -> Option<String> {
+        self.shared.room::<Vault>().config.instance.get(name).cloned()
+    }
+
     /// The type of a variable as a thread sees it: secret for one that is missing or is not set on a thread.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
     pub async fn env_type(&self, thread: ThreadId, name: &EnvName) -> Result<EnvType> {
         let chain = self.env_chain(thread).await?;
-        let found = chain.iter().find_map(|thread| thread.record.variables.get(name));
+        let found = self.seen_along(&chain, name).find_map(|thread| thread.record.variables.get(name));
         Ok(found.map_or(EnvType::Secret, |variable| variable.kind))
     }
 
     /// A variable as a thread sees it, with its value.
     pub(crate) async fn env_found(&self, thread: ThreadId, name: &EnvName) -> Result<Option<(EnvVariable, String)>> {
         let chain = self.env_chain(thread).await?;
-        for thread in &chain {
+        for thread in self.seen_along(&chain, name) {
             let Some(variable) = thread.record.variables.get(name) else { continue };
             let own = BTreeMap::from([(name.clone(), variable.clone())]);
             if let Some(value) = self.opened_of(thread.id, &own).await?.remove(name) {
@@ -123,6 +126,9 @@ impl Engine {
         let mut seen: BTreeMap<EnvName, EnvVariable> = BTreeMap::new();
         for thread in &chain {
             for (name, value) in self.opened_of(thread.id, &thread.record.variables).await? {
+                if !self.seen_along(&chain, &name).any(|seen| seen.id == thread.id) {
+                    continue;
+                }
                 let Some(variable) = thread.record.variables.get(&name) else { continue };
                 let (kind, layer, thread_id) = (variable.kind, EnvLayer::Thread, Some(thread.id));
                 let value = Some(value).filter(|_| kind == EnvType::Text);
@@ -158,6 +164,17 @@ impl Engine {
             }
         }
         Ok(chain)
+    }
+
+    /// The threads of a chain from which a variable is taken. A thread whose agent scopes the name takes it from no
+    /// thread that it works for.
+    fn seen_along<'a>(&'a self, chain: &'a [Thread], name: &'a EnvName) -> impl Iterator<Item = &'a Thread> {
+        let scopes = |thread: &Thread| match (&self.defined, &thread.record.agent_id) {
+            (Some(defined), Some(agent)) => defined.scopes(agent, name),
+            (None, _) | (_, None) => false,
+        };
+        let end = chain.iter().position(scopes).map_or(chain.len(), |at| at + 1);
+        chain[..end].iter()
     }
 
     /// Seals and keeps a value of a thread's variable. It counts once an entry names its generation.

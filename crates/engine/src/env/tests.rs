@@ -11,7 +11,8 @@ use threadkeep_store::{MemoryStore, Registered, RegistryKind, Stores};
 use threadkeep_vault::{Key, KeyFile};
 
 use super::keys::{KeyKeeper, KeyProblem};
-use super::{WayOut, place};
+use super::place;
+use crate::WayOut;
 use crate::{Engine, Error, Limits, Page, World};
 
 const SECRET: &str = "sk-canary-1234567890";

@@ -7,7 +7,7 @@ use threadkeep_tree::Glob;
 use super::Values;
 use super::{FileRecord, LOOKED_AT};
 use crate::ground::view::View;
-use crate::ops::reference::{Referred, gone};
+use crate::reference::{Referred, gone};
 use crate::{Engine, Error, Files, Result, Verb};
 
 /// A page of a reference's files or values.

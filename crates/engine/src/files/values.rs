@@ -63,7 +63,7 @@ impl Engine {
                 if !cell.name.starts_with(prefix) {
                     return Ok((found, None));
                 }
-                if cell.is == CellIs::Gone {
+                if cell.is == CellIs::Gone || cell.name.starts_with(ValueKey::RESERVED) {
                     continue;
                 }
                 if found.len() == limit {

@@ -186,6 +186,9 @@ pub(crate) struct Gate {
     pub(crate) era: u64,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) visibility: Visibility,
+    pub(crate) is_terminated: bool,
+    /// The number of effects that have not ended, once it was counted at this era.
+    pub(crate) effects: Option<usize>,
 }
 
 /// The gates of threads that were written to lately.

@@ -10,8 +10,9 @@ use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken,
 use threadkeep_vault::Redactor;
 use tracing::Instrument;
 
-use crate::env::{WayOut, redacted};
+use crate::ground::redacted::redacted;
 use crate::ground::show::{Show, Shown};
+use crate::ground::way_out::WayOut;
 use crate::{Engine, Error, Result};
 
 /// A call that the engine carries out.
@@ -25,6 +26,14 @@ pub trait Carry: Call {
     /// The result if the thread does not exist, where that is no error.
     fn without_thread() -> Option<Self::Made> {
         None
+    }
+
+    /// The thread that it is about, where something in it names one: a run, for example.
+    ///
+    /// # Errors
+    /// If that is unknown to the caller.
+    fn names(&self, _engine: &Engine) -> impl Future<Output = Result<Option<ThreadId>>> + Send {
+        std::future::ready(Ok(None))
     }
 
     /// The same call without the secrets that `redactor` knows.
@@ -72,6 +81,10 @@ impl Engine {
             (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
             (resolved, _) => resolved?,
         };
+        let thread = match thread {
+            Some(thread) => Some(thread),
+            None => call.names(self).await?,
+        };
         // Invariant: secrets leave the call before anything is decided, hashed or kept.
         let call = match C::DECLARATION.method {
             Method::Get => call,
@@ -93,7 +106,8 @@ impl Engine {
         let thread = thread.unwrap_or(NO_THREAD);
         // Neither message text nor any secret is part of a span.
         let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
-        let mut made = call.carry(&engine, thread).instrument(span).await?;
+        // Some calls are large: on the heap, they do not make every caller as large.
+        let mut made = Box::pin(call.carry(&engine, thread)).instrument(span).await?;
         self.conceal_origins(made.threads()).await?;
         Ok(made)
     }

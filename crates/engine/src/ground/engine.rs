@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, NewEntry, SegmentId, Thread, ThreadCommit,
-    ThreadId, ThreadName, Timestamp,
+    Account, BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, Kind, NewEntry, SegmentId, Thread,
+    ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
 use threadkeep_store::{StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use crate::ground::beside::Heavy;
 use crate::ground::cache::{Gate, Gates, Lineages, Shapes};
 use crate::ground::carry::Envelope;
+use crate::ground::defined::{Defined, KnowEffects};
 use crate::ground::gate::{Change, passes};
 use crate::ground::policy::{Standing, Verb, standing};
 use crate::ground::turns::Turns;
@@ -36,10 +37,18 @@ pub struct Engine {
     pub(crate) writes_to: Option<(ThreadId, threadkeep_model::LeaseToken)>,
     /// Fields of the call beside its parameters.
     pub(crate) envelope: Option<Arc<Envelope>>,
+    /// When its changes happened, if that was earlier: it tells again what another program wrote.
+    pub(crate) happened: Option<Timestamp>,
     /// Checks the results of merges.
     pub(crate) validator: Option<Arc<dyn Validate>>,
+    /// What is defined beside the engine.
+    pub(crate) defined: Option<Arc<dyn Defined>>,
     /// Whether secrets are kept out of its calls, whoever acts.
     pub(crate) guarded: bool,
+    /// The process that owns the work: its commits hold only while its lease does.
+    pub(crate) owner: Option<threadkeep_model::ProcessId>,
+    /// Knows which effects have handlers, where that is known.
+    pub(crate) effects: Option<Arc<dyn KnowEffects>>,
     /// Makes vectors, if not the built-in embedder.
     pub(crate) embedder: Option<Arc<dyn threadkeep_embed::Embedder>>,
 }
@@ -108,6 +117,8 @@ pub struct Limits {
     pub injections_max: usize,
     /// Most decisions that a thread records.
     pub decisions_max: usize,
+    /// Most effects of a thread that have not ended.
+    pub effects_max: usize,
 }
 
 impl Default for Limits {
@@ -126,6 +137,7 @@ impl Default for Limits {
             files_bytes_max: 64 << 30,
             injections_max: 1_000,
             decisions_max: 10_000,
+            effects_max: 10_000,
         }
     }
 }
@@ -152,8 +164,12 @@ impl Engine {
             caller: Arc::new(Caller::local()),
             writes_to: None,
             envelope: None,
+            happened: None,
             validator: None,
+            defined: None,
             guarded: false,
+            owner: None,
+            effects: None,
             embedder: None,
         }
     }
@@ -214,6 +230,16 @@ impl Engine {
         self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
     }
 
+    /// A thread of any account by its name, with its owner; none if there is none. For code that the operator defines, not
+    /// for requests: permissions are not checked.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn owner_of(&self, name: impl Into<ThreadName>) -> Result<Option<(ThreadId, Account)>> {
+        let found = self.shared.stores.store.thread(name.into()).await?;
+        Ok(found.map(|thread| (thread.id, thread.account)))
+    }
+
     /// Whether a thread lives, of any account. For followers of the feed, not for requests: permissions are not checked.
     ///
     /// # Errors
@@ -263,6 +289,7 @@ impl Engine {
             threads,
             blobs: Vec::new(),
             idempotency: self.idempotency().cloned(),
+            owner: self.owner,
         };
         let inline_max = self.shared.limits.inline_bytes_max;
         for thread in &mut commit.threads {
@@ -275,6 +302,9 @@ impl Engine {
                 // Invariant: the store checks the expected version and the lease, inside the commit.
                 expect.version = self.expects_of(thread).or(expect.version);
                 expect.lease = self.lease_on(thread);
+            }
+            if self.happened.is_some() {
+                entries.iter_mut().for_each(|entry| entry.time = entry.time.or(self.happened));
             }
             commit.blobs.extend(entries.iter_mut().filter_map(|entry| entry.spill(inline_max)));
         }
@@ -314,7 +344,8 @@ impl Engine {
         };
         let Thread { account, head, record, .. } = found;
         let (lifecycle, visibility) = (record.lifecycle, record.visibility);
-        let gate = Gate { account, era: head.era, lifecycle, visibility };
+        let is_terminated = record.terminated.is_some();
+        let gate = Gate { account, era: head.era, lifecycle, visibility, is_terminated, effects: None };
         self.shared.gates.put(thread, gate.clone());
         Ok(Arc::new(gate))
     }
@@ -331,11 +362,17 @@ impl Engine {
         entries: Vec<NewEntry>,
         blobs: Vec<(BlobId, Bytes)>,
     ) -> Result<Committed> {
+        let effects = entries.iter().filter(|entry| entry.kind == Kind::EffectScheduled).count();
         for _ in 0..TRIED_AGAIN_MAX {
             let gate = self.gate(thread).await?;
-            if let Err(refused) = passes(gate.lifecycle, Change::Content) {
-                return self.repeated(thread).await?.ok_or(refused);
-            }
+            let admitted = async {
+                passes(gate.lifecycle, Change::Content)?;
+                self.admit_effects(thread, &gate, effects).await
+            };
+            let open = match admitted.await {
+                Ok(open) => open,
+                Err(refused) => return self.repeated(thread).await?.ok_or(refused),
+            };
             let write = threadkeep_model::Write {
                 thread,
                 expect: Expect::at(gate.era, None),
@@ -347,13 +384,21 @@ impl Engine {
             let mut commit = self.commit(vec![ThreadCommit::Write(write)]);
             commit.blobs.extend(blobs.iter().cloned());
             self.permit(&commit).await?;
-            match self.shared.stores.store.commit(commit).await {
+            match self.shared.apply(commit).await {
                 Err(StoreError::EraMoved { .. }) => self.shared.gates.forget(thread),
                 Err(error) => {
                     self.shared.gates.forget(thread);
                     return Err(error.into());
                 }
-                Ok(committed) => return Ok(committed),
+                Ok(committed) => {
+                    // What was counted holds at the era of this commit, and saves the next one a read.
+                    let place = committed.threads.first().filter(|_| effects > 0 && !committed.replayed);
+                    if let Some(place) = place {
+                        let gate = Gate { era: place.head.era, effects: Some(open + effects), ..(*gate).clone() };
+                        self.shared.gates.put(thread, gate);
+                    }
+                    return Ok(committed);
+                }
             }
         }
         Err(Error::Busy)

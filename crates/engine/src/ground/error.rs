@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use threadkeep_calls::{ErrorCode, HeldBy, Life, Problem};
 use threadkeep_model::{
-    ApprovalState, Damaged, EnvName, Execution, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName,
-    QueuedId, ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
+    ApprovalState, Damaged, EnvName, Executor, FilePath, Invalid, InvalidTransition, Lease, Lifecycle, MessageName,
+    QueuedId, Run, RunStatus, ThreadId, ThreadName, Uuid, Validation, ValueKey, Version,
 };
 use threadkeep_store::StoreError;
 
@@ -128,7 +128,7 @@ pub enum Error {
     #[error("the thread's lifecycle is archived, which is final: it cannot be brought back; fork it to go on")]
     ArchivedForGood,
     /// As many messages wait as may.
-    #[error("the queue is full ({max} {}messages): remove one, or let an execution take them up",
+    #[error("the queue is full ({max} {}messages): remove one, or let a run take them up",
         if *silent { "silent " } else { "" })]
     QueueFull {
         /// How many may wait.
@@ -137,10 +137,22 @@ pub enum Error {
         silent: bool,
     },
     /// As many injections wait as may.
-    #[error("{max} injections wait, which is the maximum: acknowledge one, or let an execution take them up")]
+    #[error("{max} injections wait, which is the maximum: acknowledge one, or let a run take them up")]
     InjectionsFull {
         /// How many may wait.
         max: usize,
+    },
+    /// As many effects of the thread have not ended as may.
+    #[error("{max} effects of the thread have not ended, which is the maximum: remove one, or wait until one has run")]
+    EffectsFull {
+        /// How many may be.
+        max: usize,
+    },
+    /// No handler has the name of the effect.
+    #[error("there is no effect '{name}' here")]
+    EffectNotFound {
+        /// The name in the call.
+        name: threadkeep_model::EffectName,
     },
     /// The thread has no such injection.
     #[error("the thread has no injection {injection}: it is unknown, or was undone by a rollback")]
@@ -160,24 +172,27 @@ pub enum Error {
         /// The id of the missing queue item.
         item: QueuedId,
     },
-    /// Another agent has an open execution on the thread.
-    #[error("execution {} of {} is open since {}; it may be taken over after {}", open.id, open.by, open.began, open.until)]
-    ExecutionOpen {
-        /// The execution that is open.
-        open: Box<Execution>,
+    /// Another executor has an open run on the thread.
+    #[error("run {} of {} is open since {}{}", open.id, open.by, open.began, may_follow(open))]
+    RunOpen {
+        /// The run that is open.
+        open: Box<Run>,
     },
-    /// The execution ended, or was taken over, rolled back or truncated away.
-    #[error("execution {execution} is over{}: nothing was written; begin a new one",
-        by.as_ref().map_or(String::new(), |by| format!(", and {} of {} is open", by.id, by.by)))]
-    ExecutionOver {
-        /// The id of the execution in the call.
-        execution: Uuid,
-        /// The execution that is open instead.
-        by: Option<Box<Execution>>,
+    /// The run ended, or another attempt works on it.
+    #[error("run {run} is over{}: nothing was written; start a new one",
+        by.as_ref().map_or(String::new(), |by| followed_by(*run, by)))]
+    RunOver {
+        /// The id of the run in the call.
+        run: Uuid,
+        /// The run that is open instead.
+        by: Option<Box<Run>>,
     },
-    /// No execution is open.
-    #[error("there is nothing to cancel: no execution is open on the thread")]
-    NothingToCancel,
+    /// There is no such run, for this caller.
+    #[error("there is no run {run}")]
+    RunNotFound {
+        /// As it was named.
+        run: Uuid,
+    },
     /// There is no such approval, for this caller.
     #[error("there is no approval {approval}")]
     ApprovalNotFound {
@@ -345,6 +360,18 @@ pub enum Error {
         /// The reason that the embedder gave.
         what: String,
     },
+    /// There is no tool or agent of that name.
+    #[error("{what}")]
+    ToolNotFound {
+        /// The name that is missing, and the nearest one.
+        what: String,
+    },
+    /// A definition, or one that it names, has mistakes.
+    #[error("{what}")]
+    DefinitionInvalid {
+        /// The mistakes, each with its place.
+        what: String,
+    },
     /// The thread or the account sees no variable of that name.
     #[error("there is no variable {name}")]
     EnvNotFound {
@@ -354,7 +381,7 @@ pub enum Error {
     /// A file that an agent, the system or sandboxed code writes holds a secret.
     #[error("{file} holds the secret {name}: nothing was written")]
     SecretInFile {
-        /// The file.
+        /// The path of the file.
         file: String,
         /// The name of the secret.
         name: String,
@@ -371,7 +398,7 @@ pub enum Error {
     /// As many expensive reads run and wait already as may.
     #[error("too many expensive reads run at once, and {waiting} more wait: try again in {} s", NO_TURN_RETRY.as_secs())]
     NoTurn {
-        /// How many wait.
+        /// Number of requests that wait.
         waiting: usize,
     },
     /// The account has no such project.
@@ -379,6 +406,18 @@ pub enum Error {
     ProjectNotFound {
         /// The id of the project.
         project: String,
+    },
+    /// The account has no such memory.
+    #[error("there is no memory {memory}: it was never made, deleted, or forgotten with its last source")]
+    MemoryNotFound {
+        /// The id of the memory.
+        memory: threadkeep_model::Uuid,
+    },
+    /// The account has as many memories as may be.
+    #[error("the account has {max} memories, which is the maximum: delete one first")]
+    MemoriesFull {
+        /// How many may be.
+        max: usize,
     },
     /// The account has a project of that id.
     #[error("there is a project '{project}' already")]
@@ -434,10 +473,12 @@ impl Error {
             Self::QueuedNotFound { .. } => ErrorCode::QueuedNotFound,
             Self::InjectionsFull { .. } => ErrorCode::InjectionsFull,
             Self::InjectionNotFound { .. } => ErrorCode::InjectionNotFound,
+            Self::EffectsFull { .. } => ErrorCode::EffectsFull,
+            Self::EffectNotFound { .. } => ErrorCode::EffectNotFound,
             Self::DecisionsFull { .. } => ErrorCode::DecisionsFull,
-            Self::ExecutionOpen { .. } => ErrorCode::ExecutionOpen,
-            Self::ExecutionOver { .. } => ErrorCode::ExecutionOver,
-            Self::NothingToCancel => ErrorCode::NothingToCancel,
+            Self::RunOpen { .. } => ErrorCode::RunOpen,
+            Self::RunOver { .. } => ErrorCode::RunOver,
+            Self::RunNotFound { .. } => ErrorCode::RunNotFound,
             Self::ApprovalNotFound { .. } => ErrorCode::ApprovalNotFound,
             Self::DelegationNotFound { .. } => ErrorCode::DelegationNotFound,
             Self::ApprovalAnswered { .. } => ErrorCode::ApprovalAnswered,
@@ -463,10 +504,14 @@ impl Error {
             Self::CopyDiffers { .. } => ErrorCode::CopyDiffers,
             Self::Embedder { .. } => ErrorCode::EmbedderFailed,
             Self::EnvNotFound { .. } => ErrorCode::EnvNotFound,
+            Self::ToolNotFound { .. } => ErrorCode::ToolNotFound,
+            Self::DefinitionInvalid { .. } => ErrorCode::DefinitionInvalid,
             Self::SecretInFile { .. } => ErrorCode::SecretInFile,
             Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
             Self::Busy | Self::NoTurn { .. } => ErrorCode::Busy,
             Self::Broken { .. } => ErrorCode::Internal,
+            Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::MemoriesFull { .. } => ErrorCode::MemoriesFull,
             Self::ProjectNotFound { .. } => ErrorCode::ProjectNotFound,
             Self::ProjectExists { .. } => ErrorCode::ProjectExists,
             Self::Store(error) => of_store(error),
@@ -521,6 +566,9 @@ impl Error {
                 "ask for less: page with `cursor` instead of `offset`, leave out `total`, or add a filter (a tag, three \
                  letters of the title, a value of the metadata)",
             ),
+            Self::Store(StoreError::Elsewhere { .. }) => Some(
+                "name the object store of this store: --objects s3://bucket/prefix or file:PATH, or THREADKEEP_OBJECTS",
+            ),
             Self::Store(StoreError::DiskFull) => Some("free some space, then retry"),
             Self::Store(StoreError::Failed { .. }) => {
                 Some("check the disk, start the program again, and see whether the last write is there before retrying")
@@ -541,7 +589,10 @@ fn of_store(error: &StoreError) -> ErrorCode {
     match error {
         StoreError::DiskFull => ErrorCode::DiskFull,
         StoreError::Failed { .. } => ErrorCode::StorageFailed,
-        StoreError::Unavailable { .. } | StoreError::TooExpensive => ErrorCode::Unavailable,
+        StoreError::Unavailable { .. }
+        | StoreError::Elsewhere { .. }
+        | StoreError::TooExpensive
+        | StoreError::ProcessLost => ErrorCode::Unavailable,
         StoreError::Import { .. } => ErrorCode::ImportConflict,
         StoreError::CannotOpen { .. } => ErrorCode::CannotOpenStore,
         StoreError::NotFound { .. } => ErrorCode::StoreNotFound,
@@ -558,6 +609,29 @@ fn of_store(error: &StoreError) -> ErrorCode {
         | StoreError::SegmentTaken
         | StoreError::IdempotencyKeyReused
         | StoreError::BlobMissing { .. } => ErrorCode::Internal,
+    }
+}
+
+/// When another executor may follow an open run.
+fn may_follow(open: &Run) -> String {
+    match open.status() {
+        RunStatus::Running if open.executor == Executor::Caller => {
+            format!("; it may be taken over after {}", open.until)
+        }
+        RunStatus::Queued
+        | RunStatus::Running
+        | RunStatus::Waiting
+        | RunStatus::Completed
+        | RunStatus::Failed
+        | RunStatus::Stopped => format!(" and {}; queue a message for it, or stop it", open.status().as_str()),
+    }
+}
+
+fn followed_by(run: Uuid, by: &Run) -> String {
+    if by.id == run {
+        format!(" for this attempt: attempt {} of {} goes on with it", by.attempt, by.by)
+    } else {
+        format!(", and {} of {} is open", by.id, by.by)
     }
 }
 

@@ -102,11 +102,11 @@ impl Engine {
             return Ok(shape);
         }
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-        for span in view.lineage.spans(view.bounds, &view.tally) {
-            if !span.ordinals.is_empty() {
-                let query = LeftOutQuery { segment: span.segment().id, ordinals: span.ordinals.clone(), filter };
-                counts.extend(self.shared.stores.store.left_out(query).await?.into_iter().map(|root| (root, 0)));
-            }
+        let spans = view.lineage.spans(view.bounds, &view.tally).filter(|span| !span.ordinals.is_empty());
+        let spans: Vec<_> = spans.map(|span| (span.segment().id, span.ordinals)).collect();
+        if !spans.is_empty() {
+            let left_out = self.shared.stores.store.left_out(LeftOutQuery { spans, filter }).await?;
+            counts.extend(left_out.into_iter().map(|root| (root, 0)));
         }
         if !view.tally.is_plain() {
             let mut by_root: BTreeMap<u64, Vec<ChangeRow>> = BTreeMap::new();

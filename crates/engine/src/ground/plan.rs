@@ -236,7 +236,7 @@ impl Engine {
             };
             let touched: Vec<ThreadId> = commit.threads.iter().map(ThreadCommit::thread).collect();
             let forget = || touched.iter().for_each(|thread| self.shared.gates.forget(*thread));
-            match self.shared.stores.store.commit(commit).await {
+            match self.shared.apply(commit).await {
                 Ok(committed) => {
                     forget();
                     // Invariant: a repeated call writes nothing, and its answer comes from the first commit.
@@ -317,7 +317,8 @@ impl Engine {
 #[cfg(test)]
 pub(crate) mod testing {
     use threadkeep_model::{
-        Account, Actor, ActorKind, Head, Position, Record, SegmentId, Tally, Thread, ThreadId, Timestamp,
+        Account, Actor, ActorKind, Executor, Head, Position, Record, Run, SegmentId, Tally, Thread, ThreadId,
+        Timestamp, Usage, Uuid,
     };
 
     fn with_id(id: u128) -> Thread {
@@ -334,6 +335,26 @@ pub(crate) mod testing {
 
     pub(crate) fn other() -> Thread {
         with_id(8)
+    }
+
+    /// An open run of a caller on the thread, at its first attempt.
+    pub(crate) fn run() -> Run {
+        let now = Timestamp::from_micros(5);
+        Run {
+            id: Uuid::from_chance(1),
+            by: "ann".to_owned(),
+            fence: 0,
+            began: now,
+            until: now.plus_micros(1_000),
+            steps: 0,
+            attempt: 1,
+            executor: Executor::Caller,
+            agent_id: None,
+            owner: None,
+            waits: Vec::new(),
+            stop: None,
+            usage: Usage::default(),
+        }
     }
 
     pub(crate) fn human() -> Actor {

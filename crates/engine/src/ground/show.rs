@@ -55,15 +55,13 @@ macro_rules! plain {
 }
 
 plain! {
-    calls::Approval, calls::Backfilled, calls::Checkpoint, calls::CreatedKey, calls::Decision, calls::Delegation,
-    calls::Deleted, calls::Doctor, calls::EmitTold, calls::EnvVariable, calls::Family, calls::Gc, calls::Injection, calls::Notified,
-    calls::Observer, calls::Project, calls::Queued, calls::Reference, calls::References, calls::Relationship,
-    calls::Released, calls::Revoked, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
+    calls::Approval, calls::Backfilled, calls::Checkpoint, calls::Context, calls::CreatedKey, calls::Decision, calls::Delegation,
+    calls::Adopted, calls::Deleted, calls::DeltaTold, calls::Doctor, calls::Effect, calls::EmitTold, calls::EnvVariable, calls::Family, calls::Gc, calls::Injection, calls::MemoriesFound, calls::Memory, calls::Notified, calls::Observer, calls::Project, calls::Queued, calls::QueuedTool, calls::Reference, calls::References, calls::Relationship, calls::Released, calls::Revoked, calls::Run, calls::RunTold, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
     calls::Writer, Option<calls::Writer>, Vec<calls::ModelMessage>,
     Page<calls::Approval>, Page<calls::Checkpoint>, Page<calls::Child>, Page<calls::Decision>, Page<calls::Delegation>,
-    Page<calls::EnvVariable>,
-    Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::MergeTold>, Page<calls::Observer>,
-    Page<calls::Project>, Page<calls::Queued>, Page<calls::Relationship>,
+    Page<calls::Effect>, Page<calls::EnvVariable>,
+    Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::Memory>, Page<calls::MergeTold>, Page<calls::Observer>,
+    Page<calls::Project>, Page<calls::Queued>, Page<calls::QueuedTool>, Page<calls::Relationship>, Page<calls::Run>,
 }
 
 impl Show for calls::Logged {

@@ -1,6 +1,6 @@
 //! Turns for expensive reads: a few at once in the process, fewer for one account. Cheap reads and writes take none.
 //!
-//! A read that finds too many others waiting is refused at once. So nobody waits for longer than those before it take,
+//! A read that finds too many others waiting is refused at once. So a read waits for at most that many others,
 //! each of which has a limit of its own.
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ struct Bounds {
     waiting: usize,
 }
 
-/// Lists, totals and families.
+/// Totals, large offsets, and lists that look at every thread.
 const READS: Bounds = Bounds { at_once: 2, of_account: 1, waiting_of_account: 8, waiting: 64 };
 /// Exports and copies of whole accounts and stores, which take as long as their readers: none waits.
 const EXPORTS: Bounds = Bounds { at_once: 4, of_account: 2, waiting_of_account: 0, waiting: 0 };

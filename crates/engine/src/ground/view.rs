@@ -1,11 +1,11 @@
 //! The view of a thread, now or as of a version: a lineage, how far each kind of entry is seen in it, and the
 //! tally of the seen entries.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use threadkeep_model::{
-    Bounds, ChangeOp, Entry, Head, Kind, Lineage, MessageId, Position, Segment, Tally, ThreadId, Version,
+    Bounds, ChangeOp, Entry, Head, Kind, Lineage, MessageId, Position, Segment, SegmentId, Tally, ThreadId, Version,
 };
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, MessageFilter, MessageQuery, Order, StoreError, StoredEntry,
@@ -163,22 +163,32 @@ impl Engine {
     pub(crate) async fn changes_between(
         &self,
         view: &View,
-        positions: std::ops::RangeInclusive<Position>,
+        positions: RangeInclusive<Position>,
         last: Position,
     ) -> Result<Vec<ChangeRow>> {
-        let mut found = Vec::new();
+        let mut spans = Vec::new();
         let counted = Tally { last_change: last, ..view.tally };
         for span in view.lineage.spans(view.bounds, &counted) {
             if span.may_hold_changes {
-                let positions = *positions.start()..=(*positions.end()).min(span.bounds.changes);
-                let query = ChangeQuery { segment: span.segment().id, roots: 0..u64::MAX, positions };
-                found.extend(self.shared.stores.store.changes(query).await?);
+                let end = (*positions.end()).min(span.bounds.changes);
+                spans.push((span.segment().id, *positions.start()..=end));
             }
             if span.segment().first <= *positions.start() {
                 break;
             }
         }
-        Ok(found)
+        self.changes_in(spans, 0..u64::MAX).await
+    }
+
+    async fn changes_in(
+        &self,
+        spans: Vec<(SegmentId, RangeInclusive<Position>)>,
+        roots: Range<u64>,
+    ) -> Result<Vec<ChangeRow>> {
+        if spans.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.shared.stores.store.changes(ChangeQuery { spans, roots }).await?)
     }
 
     /// The changes to the slots of `roots` that are seen.
@@ -186,10 +196,10 @@ impl Engine {
     /// A truncation lets ordinals be given again, while changes stay seen up to now. A change belongs to the message
     /// that holds the ordinal now only if it came after that message's segment began: truncations begin a segment.
     pub(crate) async fn changes(&self, view: &View, roots: Range<u64>) -> Result<Vec<ChangeRow>> {
-        let mut found = Vec::new();
         if view.tally.last_change == Position::START {
-            return Ok(found);
+            return Ok(Vec::new());
         }
+        let mut spans = Vec::new();
         // From the near end, so with falling ordinals.
         let mut holders: Vec<(u64, Position)> = Vec::new();
         for span in view.lineage.spans(view.bounds, &view.tally) {
@@ -197,11 +207,10 @@ impl Engine {
                 holders.push((span.ordinals.start, span.segment().first));
             }
             if span.may_hold_changes {
-                let positions = Position::START..=span.bounds.changes;
-                let query = ChangeQuery { segment: span.segment().id, roots: roots.clone(), positions };
-                found.extend(self.shared.stores.store.changes(query).await?);
+                spans.push((span.segment().id, Position::START..=span.bounds.changes));
             }
         }
+        let mut found = self.changes_in(spans, roots).await?;
         found.retain(|change: &ChangeRow| {
             let holder = holders.partition_point(|(start, _)| *start > change.root);
             holders.get(holder).is_some_and(|(_, first)| change.position >= *first)
@@ -222,33 +231,33 @@ impl Engine {
         let spans = view.lineage.spans(view.bounds, &view.tally);
         // Spans come from the near end, and positions only fall from there: nothing wanted lies below the first.
         let spans = spans.take_while(|span| span.ordinals.end > ordinals.start);
-        let mut spans: Vec<_> = spans
-            .map(|span| (span.segment().id, wanted(span.ordinals)))
-            .filter(|(_, wanted)| !wanted.is_empty())
-            .take_while({
-                let mut passed = 0usize;
-                move |(_, wanted)| {
-                    let needed = order == Order::Ascending || filter != MessageFilter::ALL || passed < limit;
-                    passed = passed.saturating_add((wanted.end - wanted.start) as usize);
-                    needed
-                }
-            })
-            .collect();
-        if order == Order::Ascending {
-            spans.reverse();
-        }
-        let mut found = Vec::new();
-        for (segment, ordinals) in spans {
-            if found.len() >= limit {
+        let spans = spans.map(|span| (span.segment().id, wanted(span.ordinals)));
+        let spans = spans.filter(|(_, wanted)| !wanted.is_empty());
+        let mut spans: Box<dyn Iterator<Item = (SegmentId, Range<u64>)> + Send + '_> = match order {
+            Order::Ascending => Box::new(spans.collect::<Vec<_>>().into_iter().rev()),
+            Order::Descending => Box::new(spans),
+        };
+        // One read covers as many segments as a full page needs. Where the filter left messages out, the next covers more.
+        let (mut found, mut covered_min) = (Vec::new(), limit as u64);
+        while found.len() < limit {
+            let (mut some, mut covered) = (Vec::new(), 0);
+            while covered < covered_min
+                && let Some((segment, ordinals)) = spans.next()
+            {
+                covered += ordinals.end - ordinals.start;
+                some.push((segment, ordinals));
+            }
+            if some.is_empty() {
                 break;
             }
-            let query = MessageQuery { segment, ordinals, filter, order, limit: limit - found.len() };
+            let query = MessageQuery { spans: some, filter, order, limit: limit - found.len() };
             let messages = self.shared.stores.store.messages(query).await?;
             if found.is_empty() {
                 found = messages;
             } else {
                 found.extend(messages);
             }
+            covered_min = covered_min.saturating_mul(4);
         }
         Ok(found)
     }

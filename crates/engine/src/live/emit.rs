@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use threadkeep_calls::ThreadEvent;
 use threadkeep_model::{Actor, Code, Invalid, Json, ThreadId, Timestamp, strip_nulls};
+use threadkeep_relay::Followed;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -105,18 +106,21 @@ fn following(entry: &HistoryEntry) -> Vec<Arc<EmittedEvent>> {
 
 /// Who listens, thread by thread.
 #[derive(Default)]
-pub(crate) struct Emitter(Mutex<HashMap<ThreadId, broadcast::Sender<Arc<EmittedEvent>>>>);
+pub(crate) struct Emitter(Mutex<HashMap<ThreadId, Listeners>>);
+
+/// The listeners of a thread, and what brings them the events of other processes.
+type Listeners = (broadcast::Sender<Arc<EmittedEvent>>, Option<Followed>);
 
 impl Emitter {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, broadcast::Sender<Arc<EmittedEvent>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Listeners>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Engine {
     /// Sends an event to all subscribers of the thread's events ([`Engine::emitted`]), and returns their
-    /// number. It is not logged and has no version. It reaches subscribers of this engine and its clones; other
-    /// processes need a server between them. Secrets in its name and data are replaced by their names.
+    /// number here. It is not logged and has no version. It reaches subscribers of this engine and its clones, and with a
+    /// relay ([`Engine::relay_through`]) those of other processes, which are not counted. Secrets in its name and data are replaced by their names.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
@@ -142,9 +146,11 @@ impl Engine {
 
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
         let (actor, time) = (self.caller.actor.clone(), self.shared.now());
+        let event = Arc::new(EmittedEvent { thread, event, data, actor, time });
+        self.shared.live().relay_event(&event);
         let mut listeners = self.shared.live().emitter.lock();
-        let Some(sender) = listeners.get(&thread) else { return 0 };
-        sender.send(Arc::new(EmittedEvent { thread, event, data, actor, time })).unwrap_or_else(|_| {
+        let Some((sender, _)) = listeners.get(&thread) else { return 0 };
+        sender.send(event).unwrap_or_else(|_| {
             listeners.remove(&thread);
             0
         })
@@ -170,9 +176,13 @@ impl Engine {
         let live = &self.shared.live();
         let mut listeners = live.emitter.lock();
         // Channels without listeners are removed when a new listener comes.
-        listeners.retain(|_, sender| sender.receiver_count() > 0);
-        let new = || broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
-        let receiver = listeners.entry(thread).or_insert_with(new).subscribe();
+        listeners.retain(|_, (sender, _)| sender.receiver_count() > 0);
+        let new = || {
+            let sender = broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
+            let followed = live.follow_events(thread, sender.clone());
+            (sender, followed)
+        };
+        let receiver = listeners.entry(thread).or_insert_with(new).0.subscribe();
         Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
     }
 }

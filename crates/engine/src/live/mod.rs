@@ -2,7 +2,8 @@
 //!
 //! [`weigh`] checks an update, [`queue`] holds it, and [`decide`] turns it into a commit; [`write_behind`] brings
 //! it to the store, [`flusher`] says when, and [`read_writer`] is the handle. [`observe`] shows threads in
-//! snapshots, [`changes`] and [`rewind`] step by step, [`emit`] sends events that are not logged. All of it
+//! snapshots, [`changes`] and [`rewind`] step by step, [`emit`] sends events that are not logged, [`run_stream`] shows
+//! a run with its text as it is made, [`relayed`] carries that text and events to other processes. All of it
 //! happens on one [`background`] thread.
 
 mod background;
@@ -13,21 +14,26 @@ mod flusher;
 mod observe;
 mod queue;
 mod read_writer;
+mod relayed;
 mod rewind;
+mod run_chunks;
+mod run_stream;
 mod settings;
 mod weigh;
 mod write_behind;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use threadkeep_model::ThreadId;
+use threadkeep_relay::Relay;
 
 pub use changes::{MessageChange, ThreadChanges, ThreadStep};
 pub use emit::{Emitted, EmittedEvent, Events};
 pub use observe::{Observed, Observer, Snapshot};
 pub use queue::LiveThread;
 pub use read_writer::{Exclusive, ReadWriter};
+pub use run_stream::{RunNews, RunStream};
 pub use settings::LiveSettings;
 pub use write_behind::Unflushed;
 
@@ -37,16 +43,21 @@ use self::background::Background;
 use self::emit::Emitter;
 use self::flusher::Flusher;
 use self::observe::Watch;
+use self::run_chunks::Chunks;
 use self::write_behind::WriteBehind;
 
 /// State shared by an engine's live threads.
 #[derive(Default)]
 pub(crate) struct Live {
     pub(crate) settings: LiveSettings,
-    background: Background,
+    pub(crate) background: Background,
     flusher: Arc<Flusher>,
     watch: Arc<Watch>,
     emitter: Emitter,
+    /// Text of runs as it is made.
+    pub(crate) chunks: Chunks,
+    /// Carries it to other processes.
+    relay: OnceLock<Arc<dyn Relay>>,
     /// Notified when a thread was rolled back here: undone approvals may hold again.
     pub(crate) rewound: Arc<tokio::sync::Notify>,
     writers: Mutex<HashMap<ThreadId, Weak<WriteBehind>>>,

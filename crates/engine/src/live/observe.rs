@@ -251,8 +251,12 @@ impl Watch {
                 caller: Arc::new(Caller::local()),
                 writes_to: None,
                 envelope: None,
+                happened: None,
                 validator: None,
+                defined: None,
                 guarded: false,
+                owner: None,
+                effects: None,
                 embedder: None,
             };
             let next = match self.look(&engine, &mut looking).await {

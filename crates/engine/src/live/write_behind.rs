@@ -199,7 +199,7 @@ impl WriteBehind {
 
     /// Commits an attempt. If the answer is lost, it stays in doubt.
     async fn attempt(&self, turn: &mut Flushing, attempt: Attempt) -> Result<()> {
-        match self.engine.shared.stores.store.commit(attempt.commit.clone()).await {
+        match self.engine.shared.apply(attempt.commit.clone()).await {
             Ok(committed) => {
                 self.engine.shared.gates.forget(self.thread);
                 let mut after = attempt.after;

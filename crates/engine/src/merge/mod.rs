@@ -14,7 +14,7 @@ mod values;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use threadkeep_calls::{GetMerge, ListMerges, Merge, MergeTold, Page};
+use threadkeep_calls::{FamilyMerge, GetMerge, ListMerges, Merge, MergeTold, Page};
 use threadkeep_model::{
     ApprovalAsked, ApprovalState, BlobId, Capability, ConflictType, Entry, Invalid, ItemKind, MergeConflict, MergePlan,
     MergeStatus, Merged, Thread, ThreadId, Timestamp, Uuid, Validation, Version,
@@ -162,6 +162,24 @@ impl Engine {
             merges.push(shown(merged, Some(at)));
         }
         Ok(merges)
+    }
+
+    /// The merges among a thread's items that changed it, an edge for each source.
+    pub(crate) async fn merged_into(&self, thread: ThreadId, merges: &[Item]) -> Result<Vec<FamilyMerge>> {
+        let mut edges = Vec::new();
+        for item in merges {
+            let (merged, (version, _)) = self.read_merge(item).await?;
+            if merged.status == MergeStatus::Merged {
+                edges.extend(merged.sources.iter().map(|source| FamilyMerge {
+                    merge_id: merged.id,
+                    source_id: source.thread_id,
+                    source_version: source.version,
+                    target_id: thread,
+                    version,
+                }));
+            }
+        }
+        Ok(edges)
     }
 
     pub(crate) async fn merge_items(&self, thread: ThreadId, id: Option<Uuid>) -> Result<Vec<Item>> {

@@ -123,7 +123,8 @@ impl Engine {
         while let Some(from) = next {
             let page = self.cells(view, Space::Values, CellNames::Between(from, None), LOOKED_AT).await?;
             next = page.next;
-            for cell in page.cells.iter().filter(|cell| scope.has_value(&cell.name)) {
+            let is_value = |name: &str| !name.starts_with(ValueKey::RESERVED) && scope.has_value(name);
+            for cell in page.cells.iter().filter(|cell| is_value(&cell.name)) {
                 let value = match &cell.is {
                     CellIs::Gone => None,
                     CellIs::There(_) | CellIs::InEntry => self.stored_value(cell).await?.map(|stored| stored.value),

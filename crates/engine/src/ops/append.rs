@@ -29,14 +29,19 @@ impl Carry for Append {
     type Made = AppendedMessages;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<AppendedMessages> {
-        let Self { messages, before, single } = self;
+        let Self { messages, before, single, effects } = self;
+        engine.refuse_many(effects.len())?;
+        let mut scheduled = Vec::with_capacity(effects.len());
+        for effect in effects {
+            scheduled.push(Entry::EffectScheduled(engine.scheduled(effect).await?));
+        }
         match before {
             Some(before) => {
-                let messages = vec![engine.insert_before(thread, before, messages).await?];
+                let messages = vec![engine.insert_before(thread, before, messages, scheduled).await?];
                 Ok(AppendedMessages { messages, bodies: Vec::new(), single })
             }
             None => {
-                let (messages, bodies) = engine.append_all(thread, messages).await?;
+                let (messages, bodies) = engine.append_all(thread, messages, scheduled).await?;
                 Ok(AppendedMessages { messages, bodies, single })
             }
         }
@@ -82,11 +87,13 @@ impl Engine {
         &self,
         thread: ThreadId,
         messages: Vec<NewMessage>,
+        scheduled: Vec<Entry>,
     ) -> Result<(Vec<Message>, Vec<MessageBody>)> {
         if messages.is_empty() {
             return Err(Invalid::body("messages", "has at least one message").into());
         }
-        let Prepared { entries, blobs, bodies } = self.prepare(messages)?;
+        let Prepared { mut entries, blobs, bodies } = self.prepare(messages)?;
+        entries.extend(scheduled.iter().map(NewEntry::new));
         let stored: Vec<Bytes> = entries.iter().filter_map(inline).collect();
         let committed = self.append_entries(thread, entries, blobs).await?;
         let place = committed.threads.first().ok_or(Error::broken("an append tells its place"))?;
@@ -95,6 +102,9 @@ impl Engine {
             let query = EntryQuery { segment: place.segment, positions, order: Order::Ascending, limit: usize::MAX };
             let mut messages = Vec::new();
             for entry in self.shared.stores.store.entries(query).await? {
+                if !entry.kind.brings_message() {
+                    continue;
+                }
                 let json = self.body(&entry).await?;
                 messages.push(message(&entry, json)?);
             }
@@ -114,7 +124,13 @@ impl Engine {
     }
 
     /// Puts a message before another one. Nothing is renumbered.
-    async fn insert_before(&self, thread: ThreadId, before: MessageName, messages: Vec<NewMessage>) -> Result<Message> {
+    async fn insert_before(
+        &self,
+        thread: ThreadId,
+        before: MessageName,
+        messages: Vec<NewMessage>,
+        scheduled: Vec<Entry>,
+    ) -> Result<Message> {
         let one = <[NewMessage; 1]>::try_from(messages);
         let [message] = one.map_err(|_| Invalid::body("position", "goes with a single message, not with a list"))?;
         let (message, blobs) = self.prepare_one(message)?;
@@ -122,15 +138,17 @@ impl Engine {
             .tell(thread, || async {
                 let thread = self.thread(thread).await?;
                 open_for(&thread, Change::Content)?;
+                self.admit_more_effects(&thread, scheduled.len()).await?;
                 let before = self.message_id(before).await?;
                 let view = self.view(thread.id, &thread.head, None).await?;
                 let root = self.locate(&view, before).await?.root;
                 let inserted = Entry::MessageInserted(Inserted { before, root, message: message.clone() });
-                Ok(Plan::new(thread, vec![inserted]).bringing(blobs.iter().cloned()))
+                let entries = std::iter::once(inserted).chain(scheduled.iter().cloned()).collect();
+                Ok(Plan::new(thread, entries).bringing(blobs.iter().cloned()))
             })
             .await?;
-        let [Entry::MessageInserted(inserted)] = &told.entries[..] else {
-            return Err(Error::broken("an insertion is one entry"));
+        let Some(Entry::MessageInserted(inserted)) = told.entries.first() else {
+            return Err(Error::broken("an insertion begins with its entry"));
         };
         Ok(Message {
             id: MessageId { segment: told.place.segment, position: told.place.first },
@@ -146,6 +164,11 @@ impl Engine {
     /// Checks and encodes messages that will be appended.
     pub(crate) fn prepare(&self, messages: Vec<NewMessage>) -> Result<Prepared> {
         self.refuse_many(messages.len())?;
+        self.prepare_all(messages)
+    }
+
+    /// The same for as many messages as there are.
+    pub(crate) fn prepare_all(&self, messages: Vec<NewMessage>) -> Result<Prepared> {
         let mut prepared =
             Prepared { entries: Vec::with_capacity(messages.len()), blobs: Vec::new(), bodies: Vec::new() };
         for message in messages {

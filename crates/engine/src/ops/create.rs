@@ -19,7 +19,14 @@ impl Carry for Create {
                 let id = ThreadId::from_chance(engine.shared.world.chance());
                 let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
                 let (account, entries) = (engine.caller.account.clone(), prepared.entries.clone());
-                let birth = threadkeep_model::Create { thread: id, account, record: record.clone(), segment, entries };
+                let birth = threadkeep_model::Create {
+                    thread: id,
+                    account,
+                    record: record.clone(),
+                    segment,
+                    entries,
+                    created: None,
+                };
                 let mut commit = engine.commit(vec![ThreadCommit::Create(birth)]);
                 commit.blobs.extend(prepared.blobs.iter().cloned());
                 Ok((Some(commit), record.clone()))

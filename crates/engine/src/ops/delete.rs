@@ -2,7 +2,7 @@
 
 use threadkeep_calls::{At, Delete, DeleteMessage, Deleted};
 use threadkeep_model::{
-    Content, Entry, Expect, MessageBody, MessageEdited, MessageId, MessagesDeleted, Part, ThreadCommit, ThreadId,
+    Content, Entry, Expect, Json, MessageBody, MessageEdited, MessageId, MessagesDeleted, Part, ThreadCommit, ThreadId,
 };
 
 use crate::env::sealed_of;
@@ -10,6 +10,7 @@ use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
 use crate::ground::view::{Located, View};
+use crate::ops::edit::merge;
 use crate::ops::rollback::calls_of;
 use crate::{Engine, Error, Result};
 
@@ -32,8 +33,13 @@ impl Carry for Delete {
             .await;
         match deleted {
             Ok(settled) => {
-                for thread in settled.kept.into_iter().flatten() {
-                    engine.drop_sealed(thread.id, sealed_of(&thread, false)).await;
+                let gone: Vec<_> = settled.kept.into_iter().flatten().collect();
+                for thread in &gone {
+                    engine.drop_sealed(thread.id, sealed_of(thread, false)).await;
+                }
+                if let Some(thread) = gone.first() {
+                    let ids: Vec<ThreadId> = gone.iter().map(|thread| thread.id).collect();
+                    engine.forget_sources(&thread.account, &ids).await;
                 }
                 Ok(Deleted { deleted: true })
             }
@@ -70,6 +76,21 @@ pub(crate) fn without_results(
     Ok(Entry::MessageEdited(MessageEdited { target: message, root, content, metadata: None }))
 }
 
+/// The metadata of a message that made a call which is gone: it is no answer by itself.
+const CALL_DROPPED: &str = r#"{"callDropped":true}"#;
+
+/// The entry that takes a call out of the message that makes it. A message that says nothing more is deleted.
+pub(crate) fn without_call(message: MessageId, root: u64, body: &MessageBody, call: &str) -> Result<Entry> {
+    let is_call = |part: &Part| matches!(part, Part::ToolUse { id, .. } if id == call);
+    let rest: Vec<Part> = body.content.to_parts().into_iter().filter(|part| !is_call(part)).collect();
+    if rest.iter().all(|part| matches!(part, Part::Thinking { .. })) {
+        return Ok(deleted(message, root));
+    }
+    let (content, mark) = (Some(Content::parts(&rest)?), Json::parse("metadata", CALL_DROPPED)?);
+    let metadata = Some(merge(body.metadata.as_ref(), &mark)?);
+    Ok(Entry::MessageEdited(MessageEdited { target: message, root, content, metadata }))
+}
+
 impl Carry for DeleteMessage {
     type Made = Deleted;
 
@@ -88,7 +109,11 @@ impl Carry for DeleteMessage {
                 Ok(Plan::new(thread, entries))
             })
             .await?;
-        Ok(Deleted { deleted: !told.entries.is_empty() })
+        let deleted = !told.entries.is_empty();
+        if deleted {
+            engine.forget_sources(&engine.caller.account, &[thread]).await;
+        }
+        Ok(Deleted { deleted })
     }
 }
 

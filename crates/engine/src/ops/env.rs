@@ -53,22 +53,13 @@ impl Carry for SetEnv {
         checked(&value)?;
         engine.thread(thread).await?;
         let generation = Uuid::from_chance(engine.shared.world.chance());
-        let told = async {
-            engine.keep_sealed(thread, &name, generation, &value).await?;
-            engine
-                .change_env(thread, &name, |before| {
-                    let kind = chosen.or(before.map(|before| before.kind)).unwrap_or_default();
-                    Some(Variable { kind, generation })
-                })
-                .await
+        engine.keep_sealed(thread, &name, generation, &value).await?;
+        let next = |before: Option<&Variable>| {
+            let kind = chosen.or(before.map(|before| before.kind)).unwrap_or_default();
+            Some(Variable { kind, generation })
         };
-        let (Told { thread, .. }, before) = match told.await {
-            Ok(told) => told,
-            Err(refused) => {
-                engine.drop_sealed(thread, vec![(name, generation)]).await;
-                return Err(refused);
-            }
-        };
+        // A commit that failed may have been kept all the same, so its value stays: gc deletes it if nothing names it.
+        let (Told { thread, .. }, before) = engine.change_env(thread, &name, next).await?;
         if let Some(before) = before {
             engine.drop_sealed(thread.id, vec![(name.clone(), before.generation)]).await;
         }

@@ -55,7 +55,7 @@ fn decide(
     let title = title.unwrap_or_else(|| fork_title(parent.record.title.as_deref()));
     let record = inherit(&parent.record, title, parent.id, index, standing)?.with_state(state).checked()?;
     let entries = first.iter().map(NewEntry::new).collect();
-    let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+    let birth = threadkeep_model::Create { thread: id, account, record, segment, entries, created: None };
     let told = match standing {
         Standing::Owner => vec![Entry::Forked(Forked { child: id, index, anchor })],
         // The parent gets no entry, but the commit still expects it to exist, and to be public.

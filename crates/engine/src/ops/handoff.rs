@@ -1,8 +1,10 @@
 //! `handoff`: a new thread that goes on from a summary of this one.
 
+use std::collections::HashSet;
+
 use threadkeep_calls::{GetSummary, Handoff, Summary};
 use threadkeep_model::{
-    Entry, MessageBody, NewSegment, Position, Record, Related, RelationKind, Role, Tally, Thread, ThreadCommit,
+    Entry, Json, MessageBody, NewSegment, Position, Record, Related, RelationKind, Role, Tally, Thread, ThreadCommit,
     ThreadId,
 };
 
@@ -26,7 +28,11 @@ impl Carry for Handoff {
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
         let goal = checked_text("goal", self.goal)?;
         let comment = self.comment.map_or(Ok(goal.clone()), |comment| checked_text("comment", comment))?;
-        let summary = self.summary.map(|summary| checked_text("summary", summary)).transpose()?;
+        let given = self.summary.map(|summary| checked_text("summary", summary)).transpose()?;
+        let (summary, model) = match given {
+            Some(summary) => (Some(summary), None),
+            None => engine.model_summary(thread).await?.unzip(),
+        };
         let told = engine
             .tell(thread, || async {
                 let parent = engine.thread(thread).await?;
@@ -36,11 +42,15 @@ impl Carry for Handoff {
                 };
                 let id = ThreadId::from_chance(engine.shared.world.chance());
                 let record = inherit(&parent, title(&goal), self.agent_id.clone()).checked()?;
-                let messages = [MessageBody::new(Role::Info, &summary), MessageBody::user(&goal)];
+                let mut first = MessageBody::new(Role::Info, &summary);
+                if let Some(model) = &model {
+                    first = first.metadata(Json::from_value("metadata", &serde_json::json!({ "model": model }))?);
+                }
+                let messages = [first, MessageBody::user(&goal)];
                 let entries = engine.prepare(messages.map(Into::into).to_vec())?.entries;
                 let segment = NewSegment { id: engine.new_segment(), link: None, birth: Tally::default() };
                 let account = engine.caller.account.clone();
-                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries, created: None };
                 let (index, anchor) = engine.last_place(&parent).await?;
                 let comment = Some(comment.clone());
                 let related = Related { child: id, kind: RelationKind::Handoff, index, anchor, comment };
@@ -68,12 +78,33 @@ impl Engine {
         self.summary_of(&self.thread(thread).await?).await
     }
 
+    /// The summary of a thread by the model of its agent, and the name of the model, unless the call was made before.
+    async fn model_summary(&self, thread: ThreadId) -> Result<Option<(String, String)>> {
+        let Some(defined) = &self.defined else { return Ok(None) };
+        if self.repeated(thread).await?.is_some() {
+            return Ok(None);
+        }
+        Ok(defined.summary(self, &self.thread(thread).await?).await)
+    }
+
     async fn summary_of(&self, thread: &Thread) -> Result<String> {
         let page = |page: Page| page.as_of(thread.head.version);
         let first = self.messages(thread.id, page(Page::first().limit(FIRST_READ))).await?.items;
         let mut last = self.messages(thread.id, page(Page::first().newest_first().limit(LAST_READ))).await?.items;
         last.reverse();
-        summarize(&first, &last)
+        let view = self.view(thread.id, &thread.head, None).await?;
+        let before = self.context_summary(thread, &view).await?;
+        // What a summary stands for is not read again.
+        let covered = before.as_ref().and_then(|before| last.iter().position(|one| one.id == before.covers.last));
+        if let Some(covered) = covered {
+            last.drain(..=covered);
+        }
+        let first = if before.is_some() { Vec::new() } else { first };
+        let (mut seen, mut told) = (HashSet::new(), Vec::new());
+        for message in first.iter().chain(&last).filter(|message| seen.insert(message.id)) {
+            told.push((message.body()?.role, message.text()?));
+        }
+        Ok(summarize(before.as_ref().map(|before| before.text.as_str()), &told))
     }
 
     /// The index and the position of the last message a thread shows.
@@ -99,8 +130,8 @@ fn inherit(parent: &Thread, title: String, agent_id: Option<String>) -> Record {
     }
 }
 
-/// A title made from the goal of a thread.
-pub(super) fn title(goal: &str) -> String {
+/// A title made from the goal of a thread, or from its first message.
+pub(crate) fn title(goal: &str) -> String {
     let line = goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     match line.char_indices().nth(TITLE_CHARS_MAX) {
         Some((at, _)) => format!("{}…", line[..at].trim_end()),

@@ -1,6 +1,6 @@
 //! `inject` and `ack`: gives a text to the executor of a thread, once.
 //!
-//! An injection is no message: it never joins the conversation. The next `begin` or `step` gives it to the
+//! An injection is no message: it never joins the conversation. The next start or step of a run gives it to the
 //! executor and acknowledges it in the same commit. It is an entry of the record, so it needs no lease, and no
 //! fork inherits it. It holds while the entry that made it is in view: one that a rollback undid does not wait,
 //! until the rollback is undone. A rollback does not undo an acknowledgement.
@@ -28,9 +28,9 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The entry that says that `execution` took it up.
-    pub(crate) fn taken_by(&self, execution: Option<Uuid>) -> Entry {
-        Entry::InjectionTaken(InjectionTaken { id: self.injection.id, injected: self.place, execution })
+    /// The entry that says that `run` took it up.
+    pub(crate) fn taken_by(&self, run: Option<Uuid>) -> Entry {
+        Entry::InjectionTaken(InjectionTaken { id: self.injection.id, injected: self.place, execution: run })
     }
 }
 
@@ -146,12 +146,12 @@ impl Engine {
             state: InjectionState::Taken,
             taken_by: Some(by.clone()),
             taken_at: Some(at),
-            execution_id: taken.execution,
+            run_id: taken.execution,
             ..injection
         })
     }
 
-    /// The injections an execution takes up next: immediate ones first, then in order. Those that do not fit into one
+    /// The injections a run takes up next: immediate ones first, then in order. Those that do not fit into one
     /// answer go on waiting.
     pub(crate) async fn waiting_injections(&self, thread: &Thread) -> Result<Vec<Waiting>> {
         let mut waiting = Vec::new();
@@ -242,7 +242,7 @@ fn waiting(injected: Injected, by: &Actor, created_at: Timestamp, version: Versi
         version,
         taken_by: None,
         taken_at: None,
-        execution_id: None,
+        run_id: None,
     }
 }
 

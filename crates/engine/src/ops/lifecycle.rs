@@ -5,10 +5,10 @@
 
 use threadkeep_calls::ChangeLifecycle;
 use threadkeep_model::{
-    CheckpointSet, Entry, ExecutionEnded, ExecutionStatus, Lifecycle, LifecycleAction, LifecycleChanged, Thread,
-    ThreadId,
+    CheckpointSet, Entry, Lifecycle, LifecycleAction, LifecycleChanged, RunOutcome, Thread, ThreadId,
 };
 
+use super::run::{ends_with, reason};
 use super::text::checked_text;
 use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
@@ -54,30 +54,38 @@ impl Engine {
                     entries.push(Entry::CheckpointSet(CheckpointSet { name: format!("suspended-{version}"), version }));
                 }
                 entries.push(Entry::LifecycleChanged(LifecycleChanged { from, to, reason: reason.clone() }));
-                Ok(Plan::new(thread, entries))
+                let plan = Plan::new(thread, entries);
+                match to {
+                    Lifecycle::Active | Lifecycle::Archived => Ok(plan),
+                    Lifecycle::Suspended | Lifecycle::Completed | Lifecycle::Cancelled => {
+                        Box::pin(self.waking_parent(plan)).await
+                    }
+                }
             })
             .await?;
         Ok(told.thread)
     }
 
     /// The entries that end the work on a thread that goes to `to`: results for open calls, and the end of the open
-    /// execution.
+    /// run. A thread that is closed runs no more effects.
     async fn put_down(&self, thread: &Thread, to: Lifecycle, closing: Closing) -> Result<Vec<Entry>> {
-        let open = thread.record.execution.as_ref();
-        let (cut, status) = match to {
+        let (cut, status, why) = match to {
             Lifecycle::Active | Lifecycle::Archived => return Ok(Vec::new()),
-            Lifecycle::Suspended => (Interrupted::Suspend, ExecutionStatus::Cancelled),
-            Lifecycle::Completed => (Interrupted::End, ExecutionStatus::Completed),
-            Lifecycle::Cancelled => (Interrupted::Cancel, ExecutionStatus::Cancelled),
+            Lifecycle::Suspended => (Interrupted::Suspend, RunOutcome::Stopped, reason::SUSPENDED),
+            Lifecycle::Completed => (Interrupted::End, RunOutcome::Completed, reason::THREAD_CLOSED),
+            Lifecycle::Cancelled => (Interrupted::Cancel, RunOutcome::Stopped, reason::THREAD_CLOSED),
         };
         let mut entries = Vec::new();
-        // A suspended thread still takes results from an agent that works on it without an execution.
-        let closes = !to.is_open() || open.is_some();
+        // A suspended thread still takes results from an agent that works on it without a run.
+        let closes = !to.is_open() || thread.record.run.is_some();
         if let (Closing::Calls, true) = (closing, closes) {
             let view = self.view(thread.id, &thread.head, None).await?;
             entries.extend(self.close_calls(&view, view.tally.messages(), &[], cut).await?);
         }
-        entries.extend(open.map(|open| Entry::ExecutionEnded(ExecutionEnded { id: open.id, status })));
+        entries.extend(ends_with(thread, status, why));
+        if !to.is_open() {
+            entries.extend(self.cancelled_effects(thread.id, "the thread was closed").await?);
+        }
         Ok(entries)
     }
 }

@@ -254,7 +254,7 @@ impl From<&ThreadSummary> for calls::ThreadSummary {
             main_thread_id: thread.main_thread_id,
             parent_id: thread.parent_id,
             activated_skills: thread.activated_skills,
-            execution: thread.execution,
+            run: thread.run,
             project_name: project.map(|project| project.name.clone()),
             icon_name: project.and_then(|project| project.icon_name.clone()),
             sandbox: project.and_then(|project| project.sandbox.clone()),

@@ -28,8 +28,14 @@ impl Carry for ChangeOwner {
                     let commit = unchanged.filter(|_| !engine.carries_nothing());
                     return Ok((commit.map(|write| engine.commit(vec![write])), (given, Vec::new())));
                 }
-                let threads = going.iter().map(|thread| give(thread, &self.account)).collect::<Result<Vec<_>>>()?;
-                let (threads, mut given): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+                let (mut threads, mut given) = (Vec::new(), Vec::new());
+                for thread in &going {
+                    // They would act for people of the account that gives it away.
+                    let cancelled = engine.cancelled_effects(thread.id, "the thread changed its owner").await?;
+                    let (told, after) = give(thread, &self.account, cancelled)?;
+                    threads.push(told);
+                    given.push(after);
+                }
                 Ok((Some(engine.commit(threads)), (Some(given.swap_remove(0)), going)))
             })
             .await?;
@@ -50,8 +56,8 @@ impl Carry for ChangeOwner {
     }
 }
 
-/// The commit to a thread that goes to `to`, and the thread as it is afterwards.
-fn give(thread: &Thread, to: &Account) -> Result<(ThreadCommit, Thread)> {
+/// The commit to a thread that goes to `to`, with the entries that cancel its effects, and the thread as it is afterwards.
+fn give(thread: &Thread, to: &Account, cancelled: Vec<Entry>) -> Result<(ThreadCommit, Thread)> {
     let mut entries = vec![Entry::OwnerChanged(OwnerChanged { from: thread.account.clone(), to: to.clone() })];
     if thread.record.project_id.is_some() {
         let fields = FieldChanges([("projectId".to_owned(), Json::null())].into());
@@ -63,6 +69,7 @@ fn give(thread: &Thread, to: &Account) -> Result<(ThreadCommit, Thread)> {
     if !changes.is_empty() {
         entries.push(Entry::EnvChanged(EnvChanged { changes }));
     }
+    entries.extend(cancelled);
     let record = record_after(thread, &entries)?;
     let entries = entries.iter().map(NewEntry::new).collect();
     let mut told = write(thread, None, None, entries, Some(record.clone()));

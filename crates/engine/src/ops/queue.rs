@@ -1,15 +1,16 @@
-//! `queue`, `edit-queued`, `remove-queued`: messages that wait until an execution takes them up.
+//! `queue`, `edit-queued`, `remove-queued`: messages that wait until a run takes them up.
 
 use threadkeep_calls::{At, Deleted, EditQueued, ListQueue, NewMessage, Page, Queue, Queued, RemoveQueued};
 use threadkeep_model::{
     Content, Entry, Invalid, ItemKind, MessageBody, MessageDelivered, MessageId, MessageQueued, NewEntry, QueuedEdited,
-    QueuedId, QueuedRemoved, Role, Thread, ThreadId,
+    QueuedId, QueuedRemoved, Role, Thread, ThreadId, Wait,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
 use super::edit::merge;
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
+use crate::ground::open_run::wakes;
 use crate::ground::plan::{Plan, Told};
 use crate::{Engine, Error, Result};
 
@@ -30,7 +31,9 @@ impl Carry for Queue {
             .tell(thread, || async {
                 let thread = engine.thread(thread).await?;
                 engine.refuse_queueing(&thread, message.silent).await?;
-                Ok(Plan::new(thread, vec![queued_entry(&message)]).bringing(blobs.iter().cloned()))
+                let woken = wakes(&thread, Wait::Human).filter(|_| message.role == Role::User && !message.silent);
+                let entries = woken.into_iter().chain([queued_entry(&message)]).collect();
+                Ok(Plan::new(thread, entries).bringing(blobs.iter().cloned()))
             })
             .await?;
         queued(told)
@@ -199,13 +202,18 @@ impl Engine {
 
     /// Refuses to queue on a thread that takes nothing more.
     pub(crate) async fn refuse_queueing(&self, thread: &Thread, silent: bool) -> Result<()> {
+        self.refuse_queueing_more(thread, silent, 1).await
+    }
+
+    /// Refuses to queue so many more messages on a thread.
+    pub(crate) async fn refuse_queueing_more(&self, thread: &Thread, silent: bool, more: usize) -> Result<()> {
         open_for(thread, Change::Content)?;
         if thread.record.terminated.is_some() {
             return Err(Error::ThreadTerminated);
         }
         let max = self.queue_max(silent);
         let query = ItemQuery { thread: thread.id, kind: ItemKind::of_queued(silent), key: None, limit: max };
-        if self.shared.stores.store.items(query).await?.len() >= max {
+        if self.shared.stores.store.items(query).await?.len() + more > max {
             return Err(self.queue_full(silent));
         }
         Ok(())

@@ -98,9 +98,14 @@ impl Carry for ListMessages {
         if let Some(from) = self.from {
             engine.call(from, Mention::of(thread)).await?;
         }
-        let page = engine.messages(thread, Page::of(&self)).await?;
+        let page = match self.around {
+            Some(message) => Page::of(&self).around(engine.message_id(message).await?),
+            None => Page::of(&self),
+        };
+        let page = engine.messages(thread, page).await?;
         let total = self.counts().then_some(page.total);
-        let read = ShownMessages { items: page.items, next: page.next, total, version: page.version };
+        let (first, falls) = (page.first_index, page.falls);
+        let read = ShownMessages { items: page.items, next: page.next, total, first, falls, version: page.version };
         Ok(Seen { read, standing })
     }
 }
@@ -135,7 +140,7 @@ impl Carry for GetModelMessages {
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Vec<ModelMessage>> {
         engine.standing(thread, Verb::Read).await?;
-        engine.model_messages(thread, self.as_of).await
+        engine.model_messages_within(thread, self.as_of, self.context_tokens).await
     }
 }
 

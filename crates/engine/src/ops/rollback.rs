@@ -4,10 +4,11 @@
 use threadkeep_calls::{ArtifactVersion, Rollback, RollbackTo, StepName};
 use threadkeep_model::{
     AgentAssigned, AgentState, Entry, Invalid, Message, MessageBody, NewSegment, Part, Position, Role, RolledBack,
-    Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version, Walk,
+    RunOutcome, Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version, Walk,
 };
 
 use super::cut::link;
+use super::run::{ends_with, reason};
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
@@ -76,9 +77,10 @@ impl Engine {
                     entries.extend(changed.map(Entry::ThreadChanged));
                 }
                 entries.extend(engine.close_calls(&view, view.tally.messages(), &[], Interrupted::Rollback).await?);
+                entries.extend(ends_with(&thread, RunOutcome::Stopped, reason::ROLLED_BACK));
                 let walk = from.map(|from| Walk { from, entries: entries.len() as u64 });
                 entries.insert(0, Entry::RolledBack(RolledBack { to, undo, walk }));
-                Ok(Plan::new(thread, entries).on(segment))
+                Box::pin(engine.waking_parent(Plan::new(thread, entries).on(segment))).await
             })
             .await?;
         engine.shared.live().rewound.notify_one();
@@ -137,6 +139,21 @@ impl Engine {
             }
         }
         Ok(results)
+    }
+
+    /// The versions at which a thread went back to an earlier one, or was truncated: the newest `limit`, rising.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn rewinds(&self, thread: ThreadId, limit: usize) -> Result<Vec<Version>> {
+        self.thread(thread).await?;
+        let mut own = self.shared.stores.store.segments(thread, Position::END, limit + 1).await?;
+        // The segment of its birth is no way back; the others each begin with one.
+        if own.len() <= limit {
+            own.pop();
+        }
+        own.truncate(limit);
+        Ok(own.iter().rev().map(|segment| segment.first).collect())
     }
 
     /// The version a thread was at, at `time`.

@@ -92,7 +92,7 @@ fn decide(
     let intent = related.comment.clone().unwrap_or_default();
     let record = inherit(&parent, &intent, inherits).with_state(state).checked()?;
     let entries = entries.iter().map(NewEntry::new).collect();
-    let birth = threadkeep_model::Create { thread: related.child, account, record, segment, entries };
+    let birth = threadkeep_model::Create { thread: related.child, account, record, segment, entries, created: None };
     let birth = ThreadCommit::Create(birth.with_birth_recorded());
     Ok(Plan::new(parent, vec![Entry::Related(related)]).with(birth))
 }

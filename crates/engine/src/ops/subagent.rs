@@ -11,7 +11,7 @@ use threadkeep_calls::{
 };
 use threadkeep_model::{
     Attachment, Child, Content, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
-    Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp, Wait,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
@@ -19,6 +19,7 @@ use super::queue::queued;
 use super::text::not_blank;
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
+use crate::ground::open_run::wakes;
 use crate::ground::plan::{Plan, tell_other, write};
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, Result, Show, Shown};
@@ -55,7 +56,7 @@ impl Carry for Subagent {
                 let child = registered(&self, id, engine.shared.now()).checked()?;
                 let record = begin_with(&parent, &child, self.agent_id.clone()).checked()?;
                 let entries = first.clone();
-                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries };
+                let birth = threadkeep_model::Create { thread: id, account, record, segment, entries, created: None };
                 Ok(decide(parent, child, birth)?.bringing(prepared.blobs.iter().cloned()))
             })
             .await?;
@@ -232,7 +233,7 @@ impl Engine {
         let message = MessageBody::with_content(Role::System, Content::text(&said));
         let message = message.metadata(Json::from_value("metadata", &metadata)?).checked()?;
         let lease = self.shared.stores.leases.lease(parent.id, self.shared.now()).await?;
-        if lease.is_none() && parent.record.execution.is_none() {
+        if lease.is_none() && parent.record.run.is_none() {
             return Ok(Some(Entry::MessageAppended(message)));
         }
         match self.refuse_queueing(parent, true).await {
@@ -262,11 +263,6 @@ impl Engine {
     /// [`Error::ThreadNotFound`].
     pub async fn children(&self, thread: ThreadId) -> Result<Vec<Child>> {
         self.thread(thread).await?;
-        self.registered(thread).await
-    }
-
-    /// The same for a thread that the caller may see.
-    pub(crate) async fn registered(&self, thread: ThreadId) -> Result<Vec<Child>> {
         let query = ItemQuery { thread, kind: ItemKind::Child, key: None, limit: usize::MAX };
         let mut children = Vec::new();
         for item in self.shared.stores.store.items(query).await? {
@@ -317,8 +313,8 @@ impl Engine {
         }
     }
 
-    /// The commit that removes a child from the registry of its parent, if the parent exists and is not itself among
-    /// `going`.
+    /// The commit that removes a child from the registry of its parent, and wakes a run that waits for the child; none if
+    /// the parent does not exist or is itself among `going`.
     pub(crate) async fn unregister(&self, child: &Thread, going: &[ThreadId]) -> Result<Option<ThreadCommit>> {
         let Some(parent) = child.record.parent_id.filter(|parent| !going.contains(parent)) else { return Ok(None) };
         let parent = match self.thread(parent).await {
@@ -330,10 +326,12 @@ impl Engine {
             return Ok(None);
         }
         let removed = threadkeep_model::ChildRemoved { reference: child.id };
-        Ok(Some(tell_other(&parent, &[Entry::ChildRemoved(removed)])?))
+        let woken = wakes(&parent, Wait::Child { thread_id: child.id });
+        let told: Vec<Entry> = std::iter::once(Entry::ChildRemoved(removed)).chain(woken).collect();
+        Ok(Some(tell_other(&parent, &told)?))
     }
 
-    async fn read_child(&self, item: &Item) -> Result<Child> {
+    pub(crate) async fn read_child(&self, item: &Item) -> Result<Child> {
         match self.decode(&item.entry).await? {
             Entry::ChildChanged(child) => Ok(child),
             other => {

@@ -68,6 +68,7 @@ fn asked(transfer: &Transfer, id: Uuid, by: &Actor, now: Timestamp) -> ApprovalA
         fallback: transfer.fallback.unwrap_or_default(),
         can_revoke: transfer.can_revoke.unwrap_or(true),
         merge: None,
+        call: None,
         asked_by: by.clone(),
         asked_at: now,
     }

@@ -1,12 +1,16 @@
 //! `truncate`: drops all messages from a point on. Files and values stay, and nothing is lost: it can be undone.
 
 use threadkeep_calls::{Truncate, TruncateFrom};
-use threadkeep_model::{AgentAssigned, AgentState, Bounds, Entry, NewSegment, Tally, Thread, ThreadId, Truncated};
+use threadkeep_model::{
+    AgentAssigned, AgentState, Bounds, Entry, NewSegment, RunOutcome, Tally, Thread, ThreadId, Truncated,
+};
 
 use super::cut::link;
+use super::run::{ends_with, reason};
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
+use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
 use crate::{Engine, Result};
 
@@ -30,29 +34,47 @@ impl Carry for Truncate {
                     }
                 };
                 // Messages that lists leave out belong to the message they precede, and go with it.
-                let cut = match index.checked_sub(1) {
-                    Some(kept) => engine.cut_after(&view, &engine.locate_index(&view, kept).await?).await?,
-                    None => engine.cut_all(),
+                let kept = match index.checked_sub(1) {
+                    Some(kept) => Some(engine.locate_index(&view, kept).await?),
+                    None => None,
                 };
-                // Messages up to the cut, everything else up to now.
-                let now = Bounds::all(thread.head.version);
-                let bounds = Bounds { messages: cut.bounds.messages, ..now };
-                let Tally { last_change, last_state, work, .. } = view.tally;
-                let tally = Tally { last_change, last_state, work, ..cut.tally };
-                let segment = NewSegment { id: engine.new_segment(), link: link(&view, bounds), birth: tally };
-                let mut entries = vec![Entry::Truncated(Truncated { from_index: index })];
-                let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
-                let state = thread.record.state();
-                if !leads_to_agents && state != AgentState::default() {
-                    // Nothing leads from here to the thread's birth, which may be freed one day.
-                    entries.push(Entry::AgentAssigned(AgentAssigned { state }));
-                }
-                let closed = engine.close_calls(&view, cut.count(), &[], Interrupted::Truncate).await?;
-                entries.extend(cut.hidden.map(Entry::MessagesDeleted));
-                entries.extend(closed);
-                Ok(Plan::new(thread, entries).on(segment))
+                engine.decide_truncate(thread, &view, index, kept.as_ref()).await
             })
             .await?;
         Ok(told.thread)
+    }
+}
+
+impl Engine {
+    /// The plan that drops all messages after `kept`, the first of which has this index.
+    pub(super) async fn decide_truncate(
+        &self,
+        thread: Thread,
+        view: &View,
+        index: u64,
+        kept: Option<&Located>,
+    ) -> Result<Plan> {
+        let cut = match kept {
+            Some(kept) => self.cut_after(view, kept).await?,
+            None => self.cut_all(),
+        };
+        // Messages up to the cut, everything else up to now.
+        let now = Bounds::all(thread.head.version);
+        let bounds = Bounds { messages: cut.bounds.messages, ..now };
+        let Tally { last_change, last_state, work, .. } = view.tally;
+        let tally = Tally { last_change, last_state, work, ..cut.tally };
+        let segment = NewSegment { id: self.new_segment(), link: link(view, bounds), birth: tally };
+        let mut entries = vec![Entry::Truncated(Truncated { from_index: index })];
+        let leads_to_agents = segment.link.is_some_and(|link| !link.bounds.hides_agents());
+        let state = thread.record.state();
+        if !leads_to_agents && state != AgentState::default() {
+            // Nothing leads from here to the thread's birth, which may be freed one day.
+            entries.push(Entry::AgentAssigned(AgentAssigned { state }));
+        }
+        let closed = self.close_calls(view, cut.count(), &[], Interrupted::Truncate).await?;
+        entries.extend(cut.hidden.map(Entry::MessagesDeleted));
+        entries.extend(closed);
+        entries.extend(ends_with(&thread, RunOutcome::Stopped, reason::ROLLED_BACK));
+        Box::pin(self.waking_parent(Plan::new(thread, entries).on(segment))).await
     }
 }

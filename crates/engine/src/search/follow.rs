@@ -100,8 +100,12 @@ impl Follower {
             caller,
             writes_to: None,
             envelope: None,
+            happened: None,
             validator: None,
+            defined: None,
             guarded: false,
+            owner: None,
+            effects: None,
             embedder,
         })
     }

@@ -34,6 +34,7 @@ pub use ask::{Hit, HitMessage, Search};
 pub(crate) use follow::BEHIND_COUNTED_MAX;
 pub use follow::IndexStatus;
 pub(crate) use library::Library;
+pub(crate) use text::embedded;
 
 use crate::ground::engine::Shared;
 use crate::{Engine, Result};
@@ -83,20 +84,25 @@ impl Engine {
     /// The vector of a question, if it can be had soon: without one the words answer. After an embedder failed,
     /// questions do without it for a while, so that not each of them waits.
     pub(crate) async fn vector_soon(&self, text: &str) -> Option<Vector> {
+        self.vectors_soon(vec![text.to_owned()]).await?.pop()
+    }
+
+    /// The vectors of some texts, if they can be had soon.
+    pub(crate) async fn vectors_soon(&self, texts: Vec<String>) -> Option<Vec<Vector>> {
         let embedder = self.embedder();
-        let vectors = embedder.embed(vec![text.to_owned()]);
+        let vectors = embedder.embed(texts);
         if self.embedder.is_none() || Handle::try_current().is_err() {
             // The built-in one is done when it is asked.
-            return vectors.await.ok()?.pop();
+            return vectors.await.ok();
         }
         let library = &self.shared.library();
         if !library.may_ask_embedder() {
             return None;
         }
         let made = tokio::time::timeout(VECTOR_WAIT_MAX, vectors).await;
-        let vector = made.ok().and_then(|made| made.ok()?.pop());
-        library.embedder_answered(vector.is_some(), VECTOR_REST);
-        vector
+        let vectors = made.ok().and_then(Result::ok);
+        library.embedder_answered(vectors.is_some(), VECTOR_REST);
+        vectors
     }
 
     /// The edition of the index, and its note.

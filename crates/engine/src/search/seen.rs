@@ -54,6 +54,12 @@ impl Engine {
 }
 
 impl Seen {
+    /// Whether the thread showed a message and deleted it. One that a rollback or a truncation hides is not deleted.
+    pub(crate) fn has_deleted(&self, message: MessageId) -> bool {
+        let in_path = self.path.iter().any(|(segment, _)| *segment == message.segment);
+        in_path && self.deleted.contains(&message.position)
+    }
+
     /// Whether the thread shows the entry of a document.
     pub(crate) fn shows(&self, shelf: &Shelf, at: Place) -> bool {
         let (message, carrier) = (shelf.message(at), shelf.carrier(at));

@@ -7,6 +7,12 @@ use threadkeep_model::{Actor, ActorKind, Invalid};
 /// The header by which keys with scope `admin` say who acts.
 pub const ACTOR_HEADER: &str = "threadkeep-actor";
 
+/// The header by which a surface in front of a model says what it is. With [`SURFACE_MCP`], the caller acts as an agent,
+/// whatever its key says, and secrets are taken out of the answer.
+pub const SURFACE_HEADER: &str = "threadkeep-surface";
+/// The surface that speaks the Model Context Protocol.
+pub const SURFACE_MCP: &str = "mcp";
+
 const RULE: &str = "is not who acts: human NAME, or agent NAME, with %XX for what is not plain text";
 
 /// The value of the header. What is not plain text in a name is escaped as `%XX`, byte by byte.

@@ -11,7 +11,7 @@ use threadkeep_model::{
 use crate::call::Declaration;
 use crate::group::MESSAGES;
 use crate::object::{Object, object, objects};
-use crate::{ErrorCode, asked};
+use crate::{ErrorCode, ScheduleEffect, asked};
 
 /// A message to add, with the bytes of new files.
 ///
@@ -99,31 +99,54 @@ pub struct Append {
     pub before: Option<MessageName>,
     /// Whether the answer is a single message, and not a list.
     pub single: bool,
+    /// Effects to schedule in the same commit.
+    pub effects: Vec<ScheduleEffect>,
 }
 
 impl Append {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("append", "appendMessages"), "/v1/threads/{thread}/messages", MESSAGES)
-            .about("Appends a message, or several in one commit. `position` inserts a single one before another.")
-            .creates("The message; the messages, if there was a list of them.")
-            .versioned()
-            .fails(&[ErrorCode::ThreadClosed, ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound])
-            .example(r#"{"role":"user","content":"Hello"}"#);
+    pub(crate) const DECLARATION: Declaration = Declaration::post(
+        ("append", "appendMessages"),
+        "/v1/threads/{thread}/messages",
+        MESSAGES,
+    )
+    .about(
+        "Appends a message, or several in one commit. `position` inserts a single one before another, and `effects` \
+                 are scheduled in the same commit.",
+    )
+    .creates("The message; the messages, if there was a list of them.")
+    .versioned()
+    .fails(&[
+        ErrorCode::ThreadClosed,
+        ErrorCode::ThreadTerminated,
+        ErrorCode::InvalidMessageId,
+        ErrorCode::MessageNotFound,
+        ErrorCode::EffectNotFound,
+        ErrorCode::EffectsFull,
+    ])
+    .example(r#"{"role":"user","content":"Hello"}"#);
 
     /// Several messages, in order.
     pub fn batch<T: Into<NewMessage>>(messages: impl IntoIterator<Item = T>) -> Self {
-        Self { messages: messages.into_iter().map(Into::into).collect(), before: None, single: false }
+        let messages = messages.into_iter().map(Into::into).collect();
+        Self { messages, ..Self::default() }
     }
 
     /// One message, placed before another.
     pub fn before(message: impl Into<NewMessage>, before: impl Into<MessageName>) -> Self {
-        Self { messages: vec![message.into()], before: Some(before.into()), single: true }
+        Self { messages: vec![message.into()], before: Some(before.into()), single: true, effects: Vec::new() }
+    }
+
+    /// The same, with one more effect, scheduled in the same commit.
+    #[must_use]
+    pub fn scheduling(mut self, effect: ScheduleEffect) -> Self {
+        self.effects.push(effect);
+        self
     }
 }
 
 impl<T: Into<NewMessage>> From<T> for Append {
     fn from(message: T) -> Self {
-        Self { messages: vec![message.into()], before: None, single: true }
+        Self { messages: vec![message.into()], single: true, ..Self::default() }
     }
 }
 
@@ -161,6 +184,8 @@ struct AppendShape {
     attachments: Vec<Attachment>,
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "object")]
     position: Option<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
+    effects: Vec<ScheduleEffect>,
 }
 
 fn some_objects<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<NewMessage>>, D::Error> {
@@ -181,6 +206,7 @@ impl Serialize for Append {
             status: None,
             attachments: Vec::new(),
             position: self.before.map(|before| Place { before }),
+            effects: self.effects.clone(),
         };
         match &self.messages[..] {
             [message] if self.single => {
@@ -223,6 +249,7 @@ impl TryFrom<AppendShape> for Append {
             status,
             attachments,
             position,
+            effects,
         } = shape;
         if let Some(messages) = messages {
             if role.is_some() || content.is_some() {
@@ -231,7 +258,7 @@ impl TryFrom<AppendShape> for Append {
             if position.is_some() {
                 return Err(Invalid::body("position", "goes with a single message, not with a list"));
             }
-            return Ok(Self::batch(messages));
+            return Ok(Self { effects, ..Self::batch(messages) });
         }
         let missing = |field: &str| Invalid::body(field, format!("missing field `{field}`"));
         let body = MessageBody {
@@ -246,7 +273,7 @@ impl TryFrom<AppendShape> for Append {
             attachments,
         };
         let before = position.map(|place| place.before);
-        Ok(Self { messages: vec![body.into()], before, single: true })
+        Ok(Self { messages: vec![body.into()], before, single: true, effects })
     }
 }
 
@@ -258,6 +285,10 @@ struct Batch {
     /// The messages, in order.
     #[schemars(length(min = 1, max = 1_000))]
     messages: Vec<NewMessage>,
+    /// Effects to schedule in the same commit.
+    #[serde(default)]
+    #[schemars(length(max = 1_000))]
+    effects: Vec<ScheduleEffect>,
 }
 
 /// A message to add, at the end or before another.
@@ -270,6 +301,10 @@ struct Placed {
     message: MessageBody,
     /// Where it is placed; at the end by default.
     position: Option<Place>,
+    /// Effects to schedule in the same commit.
+    #[serde(default)]
+    #[schemars(length(max = 1_000))]
+    effects: Vec<ScheduleEffect>,
 }
 
 /// One message, or several.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{
-    Actor, ApprovalState, Capability, Fallback, ThreadId, ThreadName, Timestamp, Uuid, parse_duration,
+    Actor, ApprovalState, AskedCall, Capability, Fallback, ThreadId, ThreadName, Timestamp, Uuid, parse_duration,
 };
 
 use crate::ErrorCode;
@@ -283,6 +283,9 @@ pub struct Approval {
     pub fallback: Fallback,
     /// Whether it can be taken back after it was approved.
     pub can_revoke: bool,
+    /// The one call of a tool that it allows, with its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCall>,
     /// Whether it is pending past its time-out.
     pub overdue: bool,
     /// Whether the entry that asked for it is in view: a rollback undoes it, and an undo brings it back.

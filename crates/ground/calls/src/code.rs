@@ -96,6 +96,8 @@ codes! {
     MergeNotFound = "merge_not_found": NotFound;
     /// The account has no such project.
     ProjectNotFound = "project_not_found": NotFound;
+    /// The account has no such memory.
+    MemoryNotFound = "memory_not_found": NotFound;
     /// There is no such key.
     KeyNotFound = "key_not_found": NotFound;
     /// There is no store at that place.
@@ -106,10 +108,18 @@ codes! {
     DelegationNotFound = "delegation_not_found": NotFound;
     /// There is no such reference, as far as the caller may know.
     ReferenceNotFound = "reference_not_found": NotFound;
+    /// There is no such run, as far as the caller may know.
+    RunNotFound = "run_not_found": NotFound;
     /// The thread has no such observer.
     ObserverNotFound = "observer_not_found": NotFound;
     /// The thread or the account sees no variable of that name.
     EnvNotFound = "env_not_found": NotFound;
+    /// There is no definition of this kind with that name.
+    DefinitionNotFound = "definition_not_found": NotFound;
+    /// There is no tool with that name.
+    ToolNotFound = "tool_not_found": NotFound;
+    /// No handler has the name of the effect.
+    EffectNotFound = "effect_not_found": NotFound;
     /// The reference shows nothing any more.
     ReferenceGone = "reference_gone": Gone;
     /// The path does not take that method.
@@ -142,14 +152,16 @@ codes! {
     QueueFull = "queue_full": Conflict;
     /// As many injections wait as may.
     InjectionsFull = "injections_full": Conflict;
+    /// As many effects wait on the thread as may.
+    EffectsFull = "effects_full": Conflict;
+    /// The account has as many memories as may be.
+    MemoriesFull = "memories_full": Conflict;
     /// The thread records as many decisions as may be.
     DecisionsFull = "decisions_full": Conflict;
     /// Another executor works on the thread.
-    ExecutionOpen = "execution_open": Conflict;
-    /// The execution ended, or was taken over.
-    ExecutionOver = "execution_over": Conflict;
-    /// No execution is open.
-    NothingToCancel = "nothing_to_cancel": Conflict;
+    RunOpen = "run_open": Conflict;
+    /// The run ended, or another attempt works on it.
+    RunOver = "run_over": Conflict;
     /// There was no rollback or truncation.
     NothingToUndo = "nothing_to_undo": Conflict;
     /// There is no undo to take back.
@@ -176,6 +188,8 @@ codes! {
     ImportConflict = "import_conflict": Conflict;
     /// A copy found something else on its target than in its source.
     CopyDiffers = "copy_differs": Conflict;
+    /// A definition, or one that it names, has mistakes.
+    DefinitionInvalid = "definition_invalid": Conflict;
     /// A server runs on the data folder already.
     ServerRunning = "server_running": Conflict;
     /// The thread is not at the version that was expected.
@@ -188,6 +202,8 @@ codes! {
     RateLimited = "rate_limited": RateLimited;
     /// Something went wrong here.
     Internal = "internal": Internal;
+    /// The code of a thread endpoint failed.
+    EndpointFailed = "endpoint_failed": Internal;
     /// The store holds something that cannot be read.
     StoreDamaged = "store_damaged": Internal;
     /// Others changed the thread faster than this could be decided.

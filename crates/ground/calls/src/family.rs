@@ -1,7 +1,7 @@
 //! Relations between threads on the wire: one thread's, and a whole family's.
 
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Child, RelationKind, ThreadId, Timestamp};
+use threadkeep_model::{Child, RelationKind, ThreadId, Timestamp, Uuid, Version};
 
 use crate::call::Declaration;
 use crate::group::TREE;
@@ -112,6 +112,22 @@ pub struct FamilySubagent {
     pub child: Child,
 }
 
+/// A merge that happened between two threads of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FamilyMerge {
+    /// The id of the merge.
+    pub merge_id: Uuid,
+    /// The thread that was merged.
+    pub source_id: ThreadId,
+    /// The version of it that was merged.
+    pub source_version: Version,
+    /// The thread that it was merged into.
+    pub target_id: ThreadId,
+    /// The version of the target that the merge made.
+    pub version: Version,
+}
+
 /// The relatives of a thread that are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -135,6 +151,9 @@ pub struct Family {
     pub relations: Vec<Relation>,
     /// The subagents among them, as the registry of the thread they work for knows them.
     pub subagents: Vec<FamilySubagent>,
+    /// The merges into threads of this page, from threads of this page and earlier ones.
+    #[serde(default)]
+    pub merges: Vec<FamilyMerge>,
     /// Whether there are more threads than on this page and those before it.
     pub cut_off: bool,
     /// The threads of this page that have more relatives: later pages show them, unless `depth` or `breadth` leave them

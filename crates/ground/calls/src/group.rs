@@ -10,7 +10,11 @@ pub(crate) const TREE: Group = Group {
     about: "Fork, hand off, roll back and name versions. Show related threads and the exclusive writer.",
 };
 pub(crate) const WORK: Group =
-    Group { name: "Work", about: "The work of agents on a thread: queue, executions, skills and subagents." };
+    Group { name: "Work", about: "The work of agents on a thread: queue, tools, effects, skills and subagents." };
+pub(crate) const RUNS: Group = Group {
+    name: "Runs",
+    about: "Runs of agents: start, follow and stop them, or work on them with an executor of your own.",
+};
 pub(crate) const PRIMITIVES: Group =
     Group { name: "Primitives", about: "Spawn, lifecycle, inject and decide: the verbs that people and agents share." };
 pub(crate) const AUTHORITY: Group = Group {
@@ -34,6 +38,10 @@ pub(crate) const ENV: Group = Group {
 pub(crate) const PROJECTS: Group = Group {
     name: "Projects",
     about: "Groups of threads, with the sandbox they work in. Only the account of a project sees it.",
+};
+pub(crate) const MEMORIES: Group = Group {
+    name: "Memories",
+    about: "Texts that are remembered across threads, in an account or a project. Only their account sees them.",
 };
 pub(crate) const KEYS: Group =
     Group { name: "Keys", about: "Keys of all accounts, for administrators. Tickets and sign-in links, for browsers." };

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{Account, ActorKind, Invalid, Timestamp};
+use threadkeep_model::{Account, Actor, ActorKind, Invalid, ThreadId, Timestamp, Version};
 
 use crate::call::{Declaration, Honours, Needs};
 use crate::group::KEYS;
@@ -142,6 +142,35 @@ impl RevokeKey {
 pub struct Revoked {
     /// False if there was no such key, or it was revoked already.
     pub revoked: bool,
+}
+
+/// The caller, as its key tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Me {
+    /// The account that the key belongs to.
+    pub account: Account,
+    /// The actor that the log names for changes with this key.
+    pub actor: Actor,
+    /// The rights of the key.
+    pub scope: Scope,
+    /// The version of the server.
+    pub version: String,
+}
+
+/// A change of a thread, as the stream over an account tells it. The thread itself tells what changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// Where to resume.
+    pub cursor: String,
+    /// The thread that changed.
+    pub thread_id: ThreadId,
+    /// Its version with this change; absent where it was created or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+    /// The kind of the entry, `thread_created` or `thread_deleted`.
+    pub kind: String,
 }
 
 /// A link that signs a browser in, once.

@@ -67,15 +67,25 @@ macro_rules! for_each_call {
             Queue => Queued;
             EditQueued => Queued;
             RemoveQueued => Deleted;
-            Begin => Progressed<'static>;
-            Step => Progressed<'static>;
-            End => Progressed<'static>;
-            Cancel => Progressed<'static>;
+            QueueTool => QueuedTool;
+            ListQueuedTools => Page<QueuedTool>;
+            StartRun => Progressed<'static>;
+            ListThreadRuns => Page<Run>;
+            ListRuns => Page<Run>;
+            GetRun => RunTold;
+            StepRun => Progressed<'static>;
+            SendDelta => DeltaTold;
+            EndRun => Progressed<'static>;
+            StopRun => Run;
+            GetContext => Context;
             Terminate => Thread;
             Archive => Thread;
             Unarchive => Thread;
             Assign => Thread;
             ActivateSkill => Thread;
+            ScheduleEffect => Effect;
+            ListEffects => Page<Effect>;
+            RemoveEffect => Deleted;
             Emit => EmitTold;
             ListSubagents => Page<Child>;
             Subagent => SubagentThread;
@@ -116,12 +126,22 @@ macro_rules! for_each_call {
             UpdateProject => Project;
             DeleteProject => Deleted;
 
+            ListMemories => Page<Memory>;
+            AddMemory => Memory;
+            ListProjectMemories => Page<Memory>;
+            AddProjectMemory => Memory;
+            GetMemory => Memory;
+            EditMemory => Memory;
+            DeleteMemory => Deleted;
+            SearchMemories => MemoriesFound;
+
             ListKeys => Page<Key>;
             CreateKey => CreatedKey;
             RevokeKey => Revoked;
 
             RunGc => Gc;
             RunDoctor => Doctor;
+            AdoptEffects => Adopted;
         }
     };
 }

@@ -16,6 +16,9 @@ pub struct Message<'a> {
     pub id: MessageName,
     /// Counts up within a thread; gaps are fine.
     pub number: u64,
+    /// Its index: its place in the default list, counted from 0. Pages of that list tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
     /// The role it plays.
     pub role: Role,
     /// The name of the speaker or the tool.
@@ -77,6 +80,7 @@ impl<'a> Message<'a> {
         Self {
             id: message.name(),
             number: message.number,
+            index: None,
             role: body.role,
             name: body.name.as_deref().map(Cow::Borrowed),
             content: Cow::Borrowed(body.content.as_json().as_raw()),
@@ -103,6 +107,7 @@ impl<'a> Message<'a> {
         Ok(Self {
             id: message.name(),
             number: message.number,
+            index: None,
             role: body.role,
             name: body.name,
             content: Cow::Borrowed(body.content),

@@ -24,6 +24,9 @@ pub struct ListMessages {
     /// Number of messages to skip. It excludes a cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// The page around this message, the oldest first. It excludes a cursor, an offset, a falling order and filters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around: Option<MessageName>,
     /// The oldest first, or the newest. Default: asc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -74,7 +77,12 @@ impl ListMessages {
             .gives("A page of messages.")
             .versioned()
             .needs(Needs::Public)
-            .fails(&[ErrorCode::InvalidCursor, ErrorCode::VersionInFuture, ErrorCode::InvalidBody]);
+            .fails(&[
+                ErrorCode::InvalidCursor,
+                ErrorCode::MessageNotFound,
+                ErrorCode::VersionInFuture,
+                ErrorCode::InvalidBody,
+            ]);
 }
 
 /// Shows one message by its id.
@@ -202,12 +210,18 @@ pub struct GetModelMessages {
     /// As the thread was at this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Version>,
+    /// Tokens of the messages, at most. Default: those of the agent's model where the agent is defined, otherwise 100,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 256, max = 10_000_000))]
+    pub context_tokens: Option<u64>,
 }
 
 impl GetModelMessages {
     pub(crate) const DECLARATION: Declaration =
         Declaration::get(("model-messages", "getModelMessages"), "/v1/threads/{thread}/model-messages", MESSAGES)
-            .about("Shows the conversation as input for a model: every tool call has one result.")
+            .about(
+                "Shows the conversation as input for a model: the newest messages that fit, after a summary of those before them. Every tool call has one result.",
+            )
             .gives("The messages.")
             .needs(Needs::Public)
             .fails(&[ErrorCode::VersionInFuture]);

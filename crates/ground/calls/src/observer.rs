@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use threadkeep_model::{
-    Actor, Entry, ExecutionStatus, FileChange, Invalid, Json, Kind, Lifecycle, ThreadId, ThreadName, Timestamp, Uuid,
-    Version,
+    Actor, Entry, ExecutionStatus, FileChange, Invalid, Json, Kind, Lifecycle, RunOutcome, ThreadId, ThreadName,
+    Timestamp, Uuid, Version,
 };
 
 use crate::ErrorCode;
@@ -28,7 +28,7 @@ pub enum ThreadEvent {
     ArtifactCreated,
     /// A file got new content.
     ArtifactUpdated,
-    /// An execution of the thread failed.
+    /// A run of the thread failed.
     ErrorOccurred,
     /// An approval was asked for.
     ApprovalRequested,
@@ -67,6 +67,7 @@ impl ThreadEvent {
                 | Kind::FilesChanged
                 | Kind::ApprovalRequested
                 | Kind::ExecutionEnded
+                | Kind::RunEnded
                 | Kind::ThreadChanged
         )
     }
@@ -87,7 +88,9 @@ impl ThreadEvent {
         if matches!(entry, Entry::ApprovalRequested(_)) {
             return vec![Self::ApprovalRequested];
         }
-        if matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed) {
+        let failed = matches!(entry, Entry::ExecutionEnded(ended) if ended.status == ExecutionStatus::Failed)
+            || matches!(entry, Entry::RunEnded(ended) if ended.status == RunOutcome::Failed);
+        if failed {
             return vec![Self::ErrorOccurred];
         }
         let Entry::ThreadChanged(changed) = entry else { return Vec::new() };

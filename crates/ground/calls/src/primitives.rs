@@ -59,7 +59,7 @@ pub struct Inject {
 impl Inject {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("inject", "inject"), "/v1/threads/{thread}/inject", PRIMITIVES)
-            .about("Injects context into a thread; the next begin or step of an execution delivers it.")
+            .about("Injects context into a thread; the next start or step of a run delivers it.")
             .creates("What was injected.")
             .fails(&[ErrorCode::InjectionsFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"type":"constraint","content":"Only the standard library","urgency":"immediate"}"#);
@@ -88,10 +88,10 @@ pub struct Injected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionState {
-    /// No execution has received it yet.
+    /// No run has received it yet.
     #[default]
     Waiting,
-    /// An execution received it, or it was acknowledged by hand.
+    /// A run received it, or it was acknowledged by hand.
     Taken,
     /// Either, in a question.
     All,
@@ -124,9 +124,9 @@ pub struct Injection {
     /// When it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_at: Option<Timestamp>,
-    /// The execution that took it up; absent if it was acknowledged by hand.
+    /// The run that took it up; absent if it was acknowledged by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution_id: Option<Uuid>,
+    pub run_id: Option<Uuid>,
 }
 
 /// Lists what was injected.

@@ -1,6 +1,6 @@
 //! The parts of a public thread that visitors see: the conversation, and its description.
 //!
-//! Left out are the account and the names of its actors, drafts, the environment, the queue, executions, projects and
+//! Left out are the account and the names of its actors, drafts, the environment, the queue, runs, projects and
 //! sandboxes, and relatives, which may be private.
 
 use threadkeep_model::{Actor, Damaged, Kind};
@@ -24,7 +24,7 @@ impl Thread {
             main_thread_id: None,
             parent_id: None,
             activated_skills: Vec::new(),
-            execution: None,
+            run: None,
             ..Self::from(thread)
         }
     }

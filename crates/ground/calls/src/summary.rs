@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Timestamp, Version, Visibility};
 
-use crate::{Execution, Relationship, Sandbox};
+use crate::{Relationship, Run, Sandbox};
 
 /// A thread in a list. Fields with a default are always present, optional fields only if they are set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -98,9 +98,9 @@ pub struct ThreadSummary {
     /// The skills that are active, in the order they were activated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated_skills: Vec<Skill>,
-    /// The execution that is open.
+    /// The run that is open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution: Option<Execution>,
+    pub run: Option<Run>,
     /// When the user last said something; when the thread was born, if never.
     pub user_last_interacted_at: Timestamp,
     /// The changes that the thread made to its files.

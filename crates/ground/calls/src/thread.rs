@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Account, Json, Lifecycle, ShortId, Skill, ThreadId, Timestamp, Version, Visibility};
 
-use crate::Execution;
+use crate::Run;
 
 /// A thread. Fields with a default are always present, optional fields only if they are set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -90,9 +90,9 @@ pub struct Thread {
     /// The skills that are active, in the order they were activated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated_skills: Vec<Skill>,
-    /// The execution that is open.
+    /// The run that is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution: Option<Execution>,
+    pub run: Option<Run>,
 }
 
 impl From<&threadkeep_model::Thread> for Thread {
@@ -131,7 +131,7 @@ impl From<&threadkeep_model::Thread> for Thread {
             main_thread_id: record.main_thread_id,
             parent_id: record.parent_id,
             activated_skills: record.activated_skills,
-            execution: record.execution.map(Execution::from),
+            run: record.run.as_ref().map(|run| Run::open(thread.id, run)),
         }
     }
 }

@@ -151,7 +151,8 @@ pub struct Handoff {
     /// The purpose of the new thread.
     #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub goal: String,
-    /// A summary for the new thread. Default: the built-in summary of the conversation so far.
+    /// A summary for the new thread. Default: one by the model of the thread's agent where that is defined, else the built-in
+    /// summary of the conversation so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65_536), regex(pattern = threadkeep_model::schema::NOT_BLANK))]
     pub summary: Option<String>,

@@ -119,3 +119,30 @@ pub struct Copied {
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
+
+/// What an import of another agent's conversations did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportReport {
+    /// Sessions that were read.
+    pub sessions: u64,
+    /// Threads that were made for sessions.
+    pub threads: u64,
+    /// Forks that were made for branches of sessions.
+    pub branches: u64,
+    /// Messages that were added.
+    pub messages: u64,
+    /// Messages that changed at the source, and were edited.
+    pub edited: u64,
+    /// Messages that were here already.
+    pub known: u64,
+    /// Files that did not change since the last import, and were not read.
+    pub unchanged: u64,
+    /// Sessions whose thread was deleted here: they stay deleted.
+    pub deleted: u64,
+    /// Records and files that could not be read.
+    pub skipped: u64,
+    /// Where the first of them are, and why they were skipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}

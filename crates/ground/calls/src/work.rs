@@ -1,20 +1,18 @@
-//! Work on a thread: the queue, executions, agents, skills, custom events.
+//! Work on a thread: the queue, agents, skills, custom events. Runs are next door.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use threadkeep_model::{
-    Actor, Content, ExecutionStatus, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp, Uuid, Version,
-};
+use threadkeep_model::{Actor, Content, Json, MessageBody, MessageId, QueuedId, Role, Skill, Timestamp};
 
+use crate::ErrorCode;
 use crate::append::NewMessage;
 use crate::call::{Declaration, Honours};
 use crate::group::WORK;
 use crate::message_calls::Edit;
-use crate::object::{Object, objects, parsed};
+use crate::object::{Object, parsed};
 use crate::shape::{paged, reads, shaped};
-use crate::{ErrorCode, Injection, Message};
 
 paged! {
     /// Lists the queued messages.
@@ -25,21 +23,15 @@ paged! {
 }
 
 reads! {
-    /// Cancels the execution that is open.
-    Cancel = Declaration::post(("cancel", "cancelExecution"), "/v1/threads/{thread}/cancel", WORK)
-        .about("Cancels the open execution.")
-        .gives("What was appended.")
-        .versioned()
-        .fails(&[ErrorCode::NothingToCancel, ErrorCode::ExecutionOver, ErrorCode::ThreadClosed]);
-    /// Ends the work on a thread for good: nothing is queued or begun on it any more.
+    /// Ends the work on a thread for good: nothing is queued or started on it any more.
     Terminate = Declaration::post(("terminate", "terminateThread"), "/v1/threads/{thread}/terminate", WORK)
-        .about("Ends the work on a thread for good: ends its execution, empties its queue, and allows no new ones.")
+        .about("Ends the work on a thread for good: ends its run, empties its queue, and allows no new ones.")
         .gives("The thread as it is now.")
         .versioned()
         .repeats();
 }
 
-/// A message that waits until an execution takes it up.
+/// A message that waits until a run takes it up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Queue {
@@ -50,7 +42,7 @@ pub struct Queue {
 impl Queue {
     pub(crate) const DECLARATION: Declaration =
         Declaration::post(("queue", "queueMessage"), "/v1/threads/{thread}/queue", WORK)
-            .about("Queues a message; the next begin or step of an execution delivers it.")
+            .about("Queues a message; the next start or step of a run delivers it.")
             .creates("The message that waits.")
             .fails(&[ErrorCode::QueueFull, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
             .example(r#"{"role":"user","content":"And the weather?"}"#);
@@ -136,148 +128,6 @@ impl RemoveQueued {
             .gives("Whether there was one.")
             .fails(&[ErrorCode::ThreadClosed])
             .never(ErrorCode::QueuedNotFound);
-}
-
-/// Begins an execution: calls that were left open are closed, and what waits is delivered.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Begin {
-    /// Longest time between two steps, in milliseconds. Default: ten minutes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1_000, max = 86_400_000))]
-    pub ttl: Option<u64>,
-    /// Takes over from an execution that is still open.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub take_over: bool,
-}
-
-impl Begin {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("begin", "beginExecution"), "/v1/threads/{thread}/executions", WORK)
-            .about("Begins an execution: an executor works on the thread from now on.")
-            .creates("The execution, and the conversation as a model is given it.")
-            .versioned()
-            .fails(&[
-                ErrorCode::ExecutionOpen,
-                ErrorCode::ThreadClosed,
-                ErrorCode::ThreadSuspended,
-                ErrorCode::ThreadTerminated,
-            ])
-            .example(r#"{"ttl":600000}"#);
-}
-
-/// Takes one step: appends messages of the executor, then delivers the queue.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Step {
-    /// The id of the execution.
-    #[serde(deserialize_with = "parsed")]
-    #[schemars(skip)]
-    pub execution: Uuid,
-    /// Longest time until the next step, in milliseconds. Default: ten minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1_000, max = 86_400_000))]
-    pub ttl: Option<u64>,
-    /// Messages to append first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
-    #[schemars(length(max = 1_000))]
-    pub messages: Vec<NewMessage>,
-}
-
-impl Step {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("step", "stepExecution"), "/v1/threads/{thread}/executions/{execution}/step", WORK)
-            .about("Takes a step: appends messages, and returns queued messages and injections.")
-            .gives("What was appended.")
-            .versioned()
-            .fails(&[ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
-            .example(r#"{"messages":[{"role":"assistant","content":"Sunny."}]}"#);
-
-    /// A step of `execution` that says nothing.
-    pub fn of(execution: Uuid) -> Self {
-        Self { execution, messages: Vec::new(), ttl: None }
-    }
-
-    /// The same step, saying `message`.
-    #[must_use]
-    pub fn message(mut self, message: impl Into<NewMessage>) -> Self {
-        self.messages.push(message.into());
-        self
-    }
-}
-
-/// Ends the execution of a thread.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct End {
-    /// The id of the execution.
-    #[serde(deserialize_with = "parsed")]
-    #[schemars(skip)]
-    pub execution: Uuid,
-    /// The outcome of the execution.
-    #[serde(default)]
-    pub status: ExecutionStatus,
-    /// Messages to append first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
-    #[schemars(length(max = 1_000))]
-    pub messages: Vec<NewMessage>,
-}
-
-impl End {
-    pub(crate) const DECLARATION: Declaration =
-        Declaration::post(("end", "endExecution"), "/v1/threads/{thread}/executions/{execution}/end", WORK)
-            .about("Ends an execution.")
-            .gives("What was appended.")
-            .versioned()
-            .fails(&[ErrorCode::ExecutionOver, ErrorCode::ThreadClosed, ErrorCode::ThreadTerminated])
-            .example(r#"{"status":"completed"}"#);
-
-    /// The end of `execution`.
-    pub fn of(execution: Uuid, status: ExecutionStatus) -> Self {
-        Self { execution, status, messages: Vec::new() }
-    }
-}
-
-/// An execution that is open.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Execution {
-    /// The id of the execution.
-    pub execution_id: Uuid,
-    /// The name of the executor.
-    pub by: String,
-    /// When the execution began.
-    pub began_at: Timestamp,
-    /// When another executor may take over, unless a step renews it.
-    pub expires_at: Timestamp,
-    /// Number of steps.
-    pub steps: u64,
-}
-
-impl From<threadkeep_model::Execution> for Execution {
-    fn from(execution: threadkeep_model::Execution) -> Self {
-        let threadkeep_model::Execution { id, by, fence: _, began, until, steps } = execution;
-        Self { execution_id: id, by, began_at: began, expires_at: until, steps }
-    }
-}
-
-/// The result of a begin, a step or an end. After a begin, `messages` are the messages for a model; else the appended
-/// ones.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Progressed<'a> {
-    /// The id of the execution.
-    pub execution_id: Uuid,
-    /// The version of the thread.
-    pub version: Version,
-    /// The messages that were appended to the conversation, in order.
-    pub delivered: Vec<Message<'a>>,
-    /// The injections that were delivered, immediate ones first. They are not part of the conversation.
-    #[serde(default)]
-    pub injections: Vec<Injection>,
-    /// The conversation as a model is given it, for a begin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Vec<ModelMessage>>,
 }
 
 /// A message as a model is given it.

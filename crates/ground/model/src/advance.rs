@@ -28,7 +28,7 @@ impl Expect {
 }
 
 impl Write {
-    /// Whether a lease keeps others from it: it changes the conversation, begins an execution or changes the owner.
+    /// Whether a lease keeps others from it: it changes the conversation, starts a run or changes the owner.
     pub fn is_conversation(&self) -> bool {
         self.branch.is_some() || self.entries.iter().any(|entry| entry.kind.is_guarded())
     }
@@ -56,6 +56,17 @@ impl Lease {
     }
 }
 
+/// Where and when a new entry is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Its position in the segment.
+    pub position: Position,
+    /// The tally after it.
+    pub tally: Tally,
+    /// Its time: times never go back within a thread.
+    pub time: Timestamp,
+}
+
 /// A thread after a commit, with the places of its new entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advanced {
@@ -63,16 +74,20 @@ pub struct Advanced {
     pub head: Head,
     /// The segment the commit opened.
     pub opened: Option<Segment>,
-    /// The place of each new entry, in order: its position, its ordinal if it is an appended message, and
-    /// the tally after it.
-    pub places: Vec<(Position, Option<u64>, Tally)>,
+    /// The place of each new entry, in order.
+    pub places: Vec<Place>,
 }
 
 impl Advanced {
+    /// When the thread was created, if this is its birth.
+    pub fn created(&self) -> Timestamp {
+        self.opened.as_ref().map_or(self.head.updated, |segment| segment.created)
+    }
+
     /// The result to return for `thread`.
     pub fn committed(&self, thread: ThreadId) -> ThreadCommitted {
         let count = self.places.len() as u64;
-        let first = self.places.first().map_or(self.head.version.next(), |(position, ..)| *position);
+        let first = self.places.first().map_or(self.head.version.next(), |place| place.position);
         ThreadCommitted { thread, segment: self.head.segment, first, count, time: self.head.updated, head: self.head }
     }
 }
@@ -80,6 +95,7 @@ impl Advanced {
 /// A thread at its birth, with its first entries.
 pub fn born(create: &Create, time: Timestamp) -> Advanced {
     let version = create.segment.link.map_or(Position::START, |link| link.bounds.highest());
+    let created = create.created.unwrap_or(time);
     // Invariant: positions rise along every lineage. A segment begins above every position that its link shows.
     let opened = Segment {
         id: create.segment.id,
@@ -87,10 +103,11 @@ pub fn born(create: &Create, time: Timestamp) -> Advanced {
         first: version.next(),
         link: create.segment.link,
         birth: create.segment.birth,
-        created: time,
+        created,
     };
-    let mut head = Head { version, segment: opened.id, era: 0, fence: 0, updated: time, tally: create.segment.birth };
-    let places = place(&mut head, &create.entries);
+    let mut head =
+        Head { version, segment: opened.id, era: 0, fence: 0, updated: created, tally: create.segment.birth };
+    let places = place(&mut head, &create.entries, time);
     Advanced { head, opened: Some(opened), places }
 }
 
@@ -103,7 +120,8 @@ pub fn advance(head: &Head, write: &Write, time: Timestamp) -> Result<Advanced, 
     let mut head = *head;
     // A write without changes only checks the state of the thread.
     if write.branch.is_some() || write.record.is_some() || !write.entries.is_empty() {
-        head.updated = head.updated.max(time);
+        let first = write.entries.first().and_then(|entry| entry.time);
+        head.updated = head.updated.max(first.unwrap_or(time));
     }
     let opened = write.branch.as_ref().map(|branch| Segment {
         id: branch.id,
@@ -121,18 +139,18 @@ pub fn advance(head: &Head, write: &Write, time: Timestamp) -> Result<Advanced, 
     if opened.is_some() || write.record.is_some() || write.entries.iter().any(|entry| entry.kind.moves_era()) {
         head.era += 1;
     }
-    let places = place(&mut head, &write.entries);
+    let places = place(&mut head, &write.entries, time);
     Ok(Advanced { head, opened, places })
 }
 
-fn place(head: &mut Head, entries: &[NewEntry]) -> Vec<(Position, Option<u64>, Tally)> {
+fn place(head: &mut Head, entries: &[NewEntry], time: Timestamp) -> Vec<Place> {
     entries
         .iter()
         .map(|entry| {
             head.version = head.version.next();
-            let ordinal = entry.derived.message().map(|_| head.tally.ordinals);
+            head.updated = head.updated.max(entry.time.unwrap_or(time));
             head.tally = head.tally.after(&entry.derived, head.version, head.updated, entry.bytes);
-            (head.version, ordinal, head.tally)
+            Place { position: head.version, tally: head.tally, time: head.updated }
         })
         .collect()
 }

@@ -1,9 +1,9 @@
-//! Agents at work on a thread: the assigned agent, its skills, the open execution, and the registry of subagents.
+//! Agents at work on a thread: the assigned agent, its skills, and the registry of subagents. Runs are next door.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::{bounded, from_words, named, words};
-use crate::{Invalid, Json, ThreadId, Timestamp, Uuid};
+use crate::{Invalid, Json, ThreadId, Timestamp};
 
 /// A skill that was activated on a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,51 +49,6 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Skill>,
 }
-
-/// An open execution: an agent works on the thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Execution {
-    /// The id of the execution.
-    pub id: Uuid,
-    /// The name of the executor.
-    pub by: String,
-    /// The fence at which it began. A rollback or a truncation raises the fence, and the execution is lost.
-    pub fence: u64,
-    /// When the execution began.
-    pub began: Timestamp,
-    /// When others may take over, unless it makes another step before.
-    pub until: Timestamp,
-    /// How many steps it made.
-    #[serde(default)]
-    pub steps: u64,
-}
-
-impl Execution {
-    /// The default time between two steps after which others may take over.
-    pub const TTL_MICROS: i64 = 600 * 1_000_000;
-    /// The shortest such time.
-    pub const TTL_MICROS_MIN: i64 = 1_000_000;
-    /// The longest such time.
-    pub const TTL_MICROS_MAX: i64 = 24 * 3_600 * 1_000_000;
-}
-
-/// How an execution ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ExecutionStatus {
-    /// The work is done.
-    #[default]
-    Completed,
-    /// The work ended with an error.
-    Failed,
-    /// The execution was cancelled.
-    Cancelled,
-}
-
-words!(ExecutionStatus: Completed "completed", Failed "failed", Cancelled "cancelled");
-from_words!(ExecutionStatus, "status");
 
 /// The thread of a subagent, as its parent's registry knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 
 use crate::{
-    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, Record, SegmentId,
-    Tally, ThreadId, Timestamp, Version,
+    Account, BlobId, Body, Caller, Derived, Entry, Head, Invalid, Kind, Lease, Link, Position, ProcessId, Record,
+    SegmentId, Tally, ThreadId, Timestamp, Version,
 };
 
 /// Changes of one or several threads, with the state they expect.
@@ -13,8 +13,8 @@ use crate::{
 pub struct Commit {
     /// The account and the actor that the entries carry.
     pub caller: Caller,
-    /// The time of the entries. A store moves it forward for a thread that is ahead: times never go back within a
-    /// thread.
+    /// The time of the commit, and of its entries without a time of their own. A store moves the time of an entry forward
+    /// for a thread that is ahead: times never go back within a thread.
     pub time: Timestamp,
     /// The change of each thread; a thread occurs once.
     pub threads: Vec<ThreadCommit>,
@@ -22,6 +22,8 @@ pub struct Commit {
     pub blobs: Vec<(BlobId, Bytes)>,
     /// Makes a retry return the first result. Belongs to the first thread.
     pub idempotency: Option<Idempotency>,
+    /// The process that owns the work. If its lease has ended, the commit is refused.
+    pub owner: Option<ProcessId>,
 }
 
 /// The change of one thread.
@@ -60,6 +62,8 @@ pub struct Create {
     pub segment: NewSegment,
     /// The entries it begins with.
     pub entries: Vec<NewEntry>,
+    /// When it was created, if another program did that earlier; the time of the commit otherwise.
+    pub created: Option<Timestamp>,
 }
 
 impl Create {
@@ -124,6 +128,8 @@ pub struct NewEntry {
     pub derived: Derived,
     /// All blobs it names, including its own body.
     pub blobs: Vec<BlobId>,
+    /// When it happened, if another program told it first; the time of the commit otherwise.
+    pub time: Option<Timestamp>,
 }
 
 impl NewEntry {
@@ -136,6 +142,7 @@ impl NewEntry {
             body: Body::Inline(body),
             derived: entry.derived(),
             blobs: entry.blobs(),
+            time: None,
         }
     }
 

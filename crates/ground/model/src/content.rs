@@ -62,9 +62,25 @@ pub enum Part {
     },
     /// Reasoning of a model before its answer.
     Thinking {
-        /// The reasoning as text.
+        /// The reasoning as text; empty where the provider hides it.
         text: String,
+        /// The provider that made it. Only that one accepts it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<String>,
+        /// The provider's signature of the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+        /// Hidden reasoning, encrypted by the provider.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<String>,
     },
+}
+
+impl Part {
+    /// Reasoning without a signature.
+    pub fn thinking(text: impl Into<String>) -> Self {
+        Self::Thinking { text: text.into(), provider: None, signature: None, data: None }
+    }
 }
 
 impl Content {

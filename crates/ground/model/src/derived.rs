@@ -58,7 +58,7 @@ pub enum ItemKind {
     QueuedSilently = 2,
     /// The thread of a subagent.
     Child = 3,
-    /// An injection that waits until an execution takes it up.
+    /// An injection that waits until a run takes it up.
     Injection = 4,
     /// An answer to a question.
     Decision = 5,
@@ -74,11 +74,19 @@ pub enum ItemKind {
     Merge = 10,
     /// An injection that was taken up.
     InjectionTaken = 11,
+    /// An effect that has not ended.
+    Effect = 12,
+    /// A tool in the queue.
+    QueuedTool = 15,
+    /// A run that is open.
+    Run = 20,
+    /// A run that ended.
+    RunEnded = 21,
 }
 
 impl ItemKind {
     /// All kinds, in the order in which they were added.
-    pub const ALL: [ItemKind; 11] = [
+    pub const ALL: [ItemKind; 15] = [
         Self::Queued,
         Self::QueuedSilently,
         Self::Child,
@@ -90,6 +98,10 @@ impl ItemKind {
         Self::Observer,
         Self::Merge,
         Self::InjectionTaken,
+        Self::Effect,
+        Self::QueuedTool,
+        Self::Run,
+        Self::RunEnded,
     ];
 
     /// The kind by its code on disk.

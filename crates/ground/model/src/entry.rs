@@ -7,12 +7,13 @@ use bytes::Bytes;
 
 use crate::fact::Fact;
 use crate::{
-    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, CheckpointSet, Child, ChildRemoved, Class, Decided,
-    Delegation, DelegationRevoked, Derived, EnvChanged, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped,
-    FilesChanged, Forked, Injected, InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody,
-    MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged,
-    QueuedEdited, QueuedRemoved, Record, Referenced, Related, RolledBack, SkillActivated, ThreadChanged, Truncated,
-    ValuesChanged,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, BlobId, CheckpointSet, Child, ChildRemoved, Class,
+    ContextSummarized, Decided, Delegation, DelegationRevoked, Derived, EffectClaimed, EffectEnded, EffectScheduled,
+    EnvChanged, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Injected,
+    InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody, MessageDelivered, MessageEdited,
+    MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited, QueuedRemoved, Record,
+    Referenced, Related, RolledBack, RunEnded, RunStarted, RunStepped, RunStopAsked, RunWoken, SkillActivated,
+    ThreadChanged, ToolQueued, ToolTaken, Truncated, ValuesChanged,
 };
 
 /// The change that an entry makes to the list of messages.
@@ -201,7 +202,7 @@ entries! {
     13 "queued_edited"      QueuedEdited(QueuedEdited)           Record   Moves Free    Nothing   Hidden;
     14 "queued_removed"     QueuedRemoved(QueuedRemoved)         Record   Moves Free    Nothing   Hidden;
     15 "message_delivered"  MessageDelivered(MessageDelivered)   Messages Moves Guarded Appends   Shown;
-    16 "execution_began"    ExecutionBegan(ExecutionBegan)       Record   Moves Guarded Nothing   Hidden;
+    16 "execution_began"    ExecutionBegan(Box<ExecutionBegan>)  Record   Moves Guarded Nothing   Hidden;
     17 "execution_stepped"  ExecutionStepped(ExecutionStepped)   Record   Moves Free    Nothing   Hidden;
     18 "execution_ended"    ExecutionEnded(ExecutionEnded)       Record   Moves Free    Nothing   Hidden;
     19 "skill_activated"    SkillActivated(SkillActivated)       Values   Moves Guarded Nothing   Hidden;
@@ -224,6 +225,17 @@ entries! {
     36 "observer_removed"   ObserverRemoved(ObserverRemoved)     Record   Moves Free    Nothing   Hidden;
     37 "merged"             Merged(Box<Merged>)                  Record   Moves Free    Nothing   Hidden;
     38 "env_changed"        EnvChanged(EnvChanged)               Record   Moves Free    Nothing   Hidden;
+    39 "effect_scheduled"   EffectScheduled(EffectScheduled)     Record   Moves Free    Nothing   Hidden;
+    40 "effect_claimed"     EffectClaimed(EffectClaimed)         Record   Moves Free    Nothing   Hidden;
+    41 "effect_ended"       EffectEnded(EffectEnded)             Record   Moves Free    Nothing   Hidden;
+    45 "tool_queued"        ToolQueued(ToolQueued)               Record   Moves Free    Nothing   Hidden;
+    46 "tool_taken"         ToolTaken(ToolTaken)                 Record   Moves Free    Nothing   Hidden;
+    50 "run_started"        RunStarted(Box<RunStarted>)          Record   Moves Guarded Nothing   Hidden;
+    51 "run_stepped"        RunStepped(Box<RunStepped>)          Record   Moves Free    Nothing   Hidden;
+    52 "run_stop_asked"     RunStopAsked(Box<RunStopAsked>)      Record   Moves Free    Nothing   Hidden;
+    53 "run_woken"          RunWoken(Box<RunWoken>)              Record   Moves Free    Nothing   Hidden;
+    54 "run_ended"          RunEnded(Box<RunEnded>)              Record   Moves Free    Nothing   Hidden;
+    60 "context_summarized" ContextSummarized(ContextSummarized) Values   Moves Free    Nothing   Hidden;
 }
 
 impl Kind {
@@ -274,8 +286,8 @@ impl Kind {
 
 impl Record {
     /// The kinds of entries that change a record.
-    pub const CHANGED_BY: [Kind; 8] = {
-        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 8], 0, 0);
+    pub const CHANGED_BY: [Kind; 13] = {
+        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 13], 0, 0);
         while at < Kind::ALL.len() {
             if Kind::ALL[at].changes_record() {
                 kinds[found] = Kind::ALL[at];

@@ -17,7 +17,7 @@ pub struct ShortId(u64);
 /// A thread as a caller names it: by its full or by its short id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ThreadName {
-    /// `T-5928a90d-d53b-488f-a829-4e36442142ee`
+    /// The full id, such as `T-5928a90d-d53b-488f-a829-4e36442142ee`.
     Full(ThreadId),
     /// `4e36442142ee`
     Short(ShortId),
@@ -311,7 +311,7 @@ impl FromStr for QueuedId {
 /// A message as a caller names it: by its place in the log, or by the name it had in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageName {
-    /// `M-…`
+    /// The id of a message, `M-…`.
     Place(MessageId),
     /// `queued-…`
     Queued(QueuedId),
@@ -346,7 +346,7 @@ impl FromStr for MessageName {
     }
 }
 
-/// A uuid: the id of executions, references, effects and other things without an id type of their own.
+/// A uuid: the id of runs, references, effects and other things without an id type of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(u128);
 

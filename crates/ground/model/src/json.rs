@@ -56,12 +56,11 @@ impl Json {
     /// A JSON string that holds `text`, less its null bytes.
     pub fn string(text: &str) -> Self {
         let quoted = if text.contains('\0') {
-            serde_json::to_string(&text.replace('\0', ""))
+            serde_json::value::to_raw_value(&text.replace('\0', ""))
         } else {
-            serde_json::to_string(text)
+            serde_json::value::to_raw_value(text)
         };
-        let quoted = quoted.expect("a string always serialises");
-        Self(RawValue::from_string(quoted).expect("what serde_json wrote is JSON"))
+        Self(quoted.expect("a string always serialises"))
     }
 
     /// The JSON value `null`.

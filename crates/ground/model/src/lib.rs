@@ -24,10 +24,13 @@ mod identity;
 mod actor;
 mod capability;
 mod content;
+mod effect;
 mod env;
 mod injection;
+mod lease;
 mod lifecycle;
 mod path;
+mod process;
 mod reference;
 mod relation;
 
@@ -35,6 +38,7 @@ mod agent;
 mod cell;
 mod merge;
 mod message;
+mod run;
 
 // Facts, the rows and the record that follow from them, and the table of all kinds.
 mod derived;
@@ -47,7 +51,6 @@ mod facts;
 mod entry;
 
 // The shape of the log, and the rules of commits.
-mod lease;
 mod tally;
 
 mod segment;
@@ -63,8 +66,8 @@ mod advance;
 pub mod schema;
 
 pub use actor::{Account, Actor, ActorKind, Caller};
-pub use advance::{Advanced, advance, born};
-pub use agent::{AgentState, Child, Execution, ExecutionStatus, ParentCommunication, Skill};
+pub use advance::{Advanced, Place, advance, born};
+pub use agent::{AgentState, Child, ParentCommunication, Skill};
 pub use blob::{BlobHasher, BlobId};
 pub use capability::{Authorisation, Capability};
 pub use cell::{CellIs, DiffStats, FileCell, NewCell, Space};
@@ -75,16 +78,19 @@ pub use commit::{
 pub use contain::Value;
 pub use content::{Content, Part};
 pub use derived::{Change, ChangeOp, Derived, ItemIs, ItemKind, Target};
+pub use effect::{EffectName, EffectOutcome};
 pub use entry::{Body, Entry, Kind, ViewChange};
 pub use env::{EnvName, EnvType, Variable};
 pub use error::{Code, Invalid};
 pub use facts::{
-    AgentAssigned, ApprovalAnswered, ApprovalAsked, ApprovalState, CheckpointSet, ChildRemoved, Decided, Delegation,
-    DelegationRevoked, Deliver, EnvChange, EnvChanged, Event, EventKind, ExecutionBegan, ExecutionEnded,
+    AgentAssigned, ApprovalAnswered, ApprovalAsked, ApprovalState, AskedCall, CheckpointSet, ChildRemoved,
+    ContextSummarized, Covered, Decided, Delegation, DelegationRevoked, Deliver, EffectClaimed, EffectEnded,
+    EffectScheduled, EnvChange, EnvChanged, Event, EventKind, ExecutionBegan, ExecutionEnded, ExecutionStatus,
     ExecutionStepped, Fallback, FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged,
     Merged, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved,
-    OwnerChanged, QueuedEdited, QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, SkillActivated,
-    ThreadChanged, Truncated, ValueChange, ValuesChanged, Walk, checked_agent, checked_reason,
+    OwnerChanged, QueuedEdited, QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, RunEnded, RunStarted,
+    RunStepped, RunStopAsked, RunWoken, SkillActivated, ThreadChanged, ToolQueued, ToolTaken, Truncated, ValueChange,
+    ValuesChanged, Walk, checked_agent, checked_reason,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
@@ -102,9 +108,11 @@ pub use merge::{
 pub use message::{Attachment, Damaged, Message, MessageBody, MessageStatus, Role};
 pub use path::{FilePath, ValueKey};
 pub use position::{Bounds, Class, Position, Version};
+pub use process::ProcessId;
 pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
 pub use reference::{Binding, ReferenceScope};
 pub use relation::{Checkpoint, Relation, RelationKind};
+pub use run::{Executor, ModelCall, Run, RunOutcome, RunStatus, StopAsked, Usage, Wait, checked_reason_code};
 pub use segment::{Link, Segment};
 pub use tally::{Tally, Work};
 pub use text::strip_nulls;

@@ -113,6 +113,8 @@ pub struct ValueKey(String);
 impl ValueKey {
     /// Longest key, in bytes.
     pub const BYTES_MAX: usize = 512;
+    /// Begins the names that the engine itself uses among values. No key does.
+    pub const RESERVED: char = '\u{1}';
 
     /// The key as text.
     pub fn as_str(&self) -> &str {
@@ -127,6 +129,9 @@ impl FromStr for ValueKey {
         let text = strip_nulls(text.to_owned());
         if text.is_empty() || text.len() > Self::BYTES_MAX {
             return Err(Invalid::parameter("key", format!("has 1 to {} bytes", Self::BYTES_MAX)));
+        }
+        if text.starts_with(Self::RESERVED) {
+            return Err(Invalid::parameter("key", "does not begin with the character U+0001"));
         }
         Ok(Self(text))
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::is_default;
 use crate::{
-    AgentState, Code, EnvName, Execution, Invalid, Json, Lifecycle, Skill, ThreadId, Timestamp, Variable, Version,
+    AgentState, Code, EnvName, Invalid, Json, Lifecycle, Run, Skill, ThreadId, Timestamp, Variable, Version,
     strip_nulls,
 };
 
@@ -96,9 +96,9 @@ pub struct Record {
     /// The skills that are active, in the order they were activated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub activated_skills: Vec<Skill>,
-    /// The execution that is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution: Option<Execution>,
+    /// The run that is open. Its name on disk is older than the word.
+    #[serde(rename = "execution", skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
     /// The variables that are set on it, without their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<EnvName, Variable>,

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Account, BlobId, Capability, Content, EnvName, FieldChanges, FilePath, Json, MessageId, MessageName, Position,
-    QueuedId, ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
+    Account, BlobId, Capability, Content, EffectName, EnvName, FieldChanges, FilePath, Json, MessageId, MessageName,
+    Position, QueuedId, ReferenceScope, ShortId, ThreadId, ThreadName, Timestamp, Uuid, ValueKey, Visibility,
 };
 
 pub use crate::identity::IDENTITY;
@@ -43,6 +43,13 @@ schema! {
         "minLength": 1,
         "maxLength": 512,
         "examples": ["user/name"]
+    };
+    EffectName, "EffectName", {
+        "description": "The name of an effect; `package/name` for one of a package.",
+        "type": "string",
+        "maxLength": 255,
+        "pattern": "^[A-Za-z0-9_.@-]+(/[A-Za-z0-9_.@-]+)*$",
+        "examples": ["send_reminder"]
     };
     EnvName, "EnvName", {
         "description": "The name of a variable.",
@@ -257,6 +264,21 @@ fn parts(result: &Schema) -> Vec<Schema> {
             &[call("toolUseId"), ("content", result.clone())],
             &[("isError", json_schema!({ "type": "boolean", "description": "Whether the tool failed." }))],
         ),
-        part("thinking", "Reasoning of a model before its answer.", &[("text", text())], &[]),
+        part(
+            "thinking",
+            "Reasoning of a model before its answer.",
+            &[("text", text())],
+            &[
+                ("provider", json_schema!({ "type": "string", "description": "The provider that made it." })),
+                (
+                    "signature",
+                    json_schema!({ "type": "string", "description": "The provider's signature of the text." }),
+                ),
+                (
+                    "data",
+                    json_schema!({ "type": "string", "description": "Hidden reasoning, encrypted by the provider." }),
+                ),
+            ],
+        ),
     ]
 }

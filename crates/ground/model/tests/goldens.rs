@@ -7,16 +7,18 @@ use std::path::PathBuf;
 use threadkeep_model::{
     Account, Actor, ActorKind, AgentAssigned, AgentState, ApprovalAnswered, ApprovalAsked, ApprovalState, Attachment,
     Binding, BlobId, Capability, CheckpointSet, Child, ChildRemoved, Choice, ConflictStrategy, ConflictType, Content,
-    Decided, DecisionStrategy, Delegation, DelegationRevoked, Deliver, DiffStats, Entry, EnvChange, EnvChanged,
-    EnvName, EnvType, Event, EventKind, Execution, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped,
-    Fallback, FieldChanges, FileCell, FileChange, FileConflict, FileOrigin, FileStrategy, FilesChanged, Forked,
-    Injected, InjectionTaken, InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged, MergeAction, MergeBase,
-    MergeConflict, MergePlan, MergeSource, MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered,
-    MessageEdited, MessageId, MessageQueued, MessageStatus, MessagesDeleted, ObserverAdded, ObserverRemoved,
-    OwnerChanged, ParentCommunication, Position, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced,
-    Related, RelationKind, Resolved, Role, RolledBack, SegmentId, Skill, SkillActivated, StateStrategy, Take,
-    ThreadChanged, ThreadId, Timestamp, Truncated, Urgency, Uuid, Validation, ValidationResult, ValueChange,
-    ValuesChanged, Variable,
+    ContextSummarized, Covered, Decided, DecisionStrategy, Delegation, DelegationRevoked, Deliver, DiffStats,
+    EffectClaimed, EffectEnded, EffectOutcome, EffectScheduled, Entry, EnvChange, EnvChanged, EnvName, EnvType, Event,
+    EventKind, ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, Executor, Fallback, FieldChanges,
+    FileCell, FileChange, FileConflict, FileOrigin, FileStrategy, FilesChanged, Forked, Injected, InjectionTaken,
+    InjectionType, Inserted, Json, Kind, Lifecycle, LifecycleChanged, MergeAction, MergeBase, MergeConflict, MergePlan,
+    MergeSource, MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered, MessageEdited, MessageId,
+    MessageQueued, MessageStatus, MessagesDeleted, ModelCall, ObserverAdded, ObserverRemoved, OwnerChanged,
+    ParentCommunication, Position, ProcessId, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced,
+    Related, RelationKind, Resolved, Role, RolledBack, Run, RunEnded, RunOutcome, RunStarted, RunStepped, RunStopAsked,
+    RunWoken, SegmentId, Skill, SkillActivated, StateStrategy, StopAsked, Take, ThreadChanged, ThreadId, Timestamp,
+    ToolQueued, ToolTaken, Truncated, Urgency, Usage, Uuid, Validation, ValidationResult, ValueChange, ValuesChanged,
+    Variable, Wait,
 };
 
 fn json(text: &str) -> Json {
@@ -47,6 +49,28 @@ fn full(kind: Kind) -> Entry {
     let time = Timestamp::from_micros(1_800_000_000_000_000);
     let skill = Skill { name: "pdf".into(), arguments: Some(json(r#"{"pages":2}"#)) };
     let state = AgentState { agent_id: Some("coder".into()), skills: vec![skill] };
+    let usage = Usage {
+        input_tokens: 120,
+        output_tokens: 30,
+        cache_read_tokens: 100,
+        cache_write_tokens: 5,
+        cost_micros: 1_234,
+    };
+    let run = Run {
+        id: uuid,
+        by: "coder".into(),
+        fence: 3,
+        began: time,
+        until: time,
+        steps: 0,
+        attempt: 2,
+        executor: Executor::Runtime,
+        agent_id: Some("coder".into()),
+        owner: Some(ProcessId(uuid)),
+        waits: vec![Wait::Human],
+        stop: Some(StopAsked { at: time, due: time }),
+        usage,
+    };
     match kind {
         Kind::MessageAppended => Entry::MessageAppended(body),
         Kind::EventLogged => Entry::EventLogged(Event { kind: EventKind::ToolUse, data: json(r#"{"tool":"ls"}"#) }),
@@ -81,8 +105,42 @@ fn full(kind: Kind) -> Entry {
         Kind::QueuedRemoved => Entry::QueuedRemoved(QueuedRemoved { item: QueuedId(id), silent: true }),
         Kind::MessageDelivered => Entry::MessageDelivered(MessageDelivered { item: QueuedId(id), message: body }),
         Kind::ExecutionBegan => {
-            let execution = Execution { id: uuid, by: "coder".into(), fence: 3, began: time, until: time, steps: 0 };
-            Entry::ExecutionBegan(ExecutionBegan { execution, after: Some(uuid) })
+            let execution = Run {
+                attempt: 0,
+                executor: Executor::Caller,
+                agent_id: None,
+                owner: None,
+                waits: Vec::new(),
+                stop: None,
+                usage: Usage::default(),
+                ..run
+            };
+            Entry::ExecutionBegan(Box::new(ExecutionBegan { execution, after: Some(uuid) }))
+        }
+        Kind::RunStarted => {
+            Entry::RunStarted(Box::new(RunStarted { run, definitions: Some("5d41402abc4b2a76".into()) }))
+        }
+        Kind::RunStepped => {
+            let model = ModelCall {
+                model: "gpt".into(),
+                as_of: Some(Position(12)),
+                first_message: Some(id),
+                messages: 7,
+                prompt: Some("main".into()),
+                side: Some("a".into()),
+                usage,
+                first_response_ms: Some(245),
+                duration_ms: Some(900),
+            };
+            let waits = vec![Wait::Approval { approval_id: uuid }, Wait::Child { thread_id: thread }, Wait::Human];
+            let (run, model, continues, messages) = (Run { waits, ..run }, Some(model), true, 2);
+            Entry::RunStepped(Box::new(RunStepped { run, continues, messages, model }))
+        }
+        Kind::RunStopAsked => Entry::RunStopAsked(Box::new(RunStopAsked { run })),
+        Kind::RunWoken => Entry::RunWoken(Box::new(RunWoken { run, wait: Wait::Approval { approval_id: uuid } })),
+        Kind::RunEnded => {
+            let (status, reason) = (RunOutcome::Stopped, Some("rolled_back".into()));
+            Entry::RunEnded(Box::new(RunEnded { run, status, reason }))
         }
         Kind::ExecutionStepped => Entry::ExecutionStepped(ExecutionStepped { id: uuid, until: time }),
         Kind::ExecutionEnded => Entry::ExecutionEnded(ExecutionEnded { id: uuid, status: ExecutionStatus::Cancelled }),
@@ -151,6 +209,8 @@ fn full(kind: Kind) -> Entry {
             answer: "SQLite".into(),
             reason: Some("one file".into()),
         }),
+        Kind::ToolQueued => Entry::ToolQueued(ToolQueued { tool: "kit/add".into(), args: json(r#"{"b":2,"a":1.0}"#) }),
+        Kind::ToolTaken => Entry::ToolTaken(ToolTaken { item: QueuedId(id) }),
         Kind::Merged => Entry::Merged(Box::new(merged(uuid, thread))),
         Kind::OwnerChanged => {
             let account = |name: &str| Account::new(name).expect("an account");
@@ -190,6 +250,34 @@ fn full(kind: Kind) -> Entry {
         Kind::ObserverRemoved => {
             Entry::ObserverRemoved(ObserverRemoved { id: uuid, reason: Some("nobody answers there".into()) })
         }
+        Kind::EffectScheduled => Entry::EffectScheduled(EffectScheduled {
+            id: uuid,
+            name: "pack/remind".parse().expect("a name"),
+            args: json(r#"{"to":"ann","n":1.50}"#),
+            at: time,
+            created: Timestamp::from_micros(1_799_999_999_000_000),
+            by: Actor { kind: ActorKind::Agent, name: "coder".into() },
+            store: "7c9e6679-7425-40de-944b-e07fc1f90ae7".parse().expect("a uuid"),
+        }),
+        Kind::EffectClaimed => Entry::EffectClaimed(EffectClaimed {
+            id: uuid,
+            scheduled: id,
+            at: time,
+            attempt: 2,
+            by: ProcessId("7c9e6679-7425-40de-944b-e07fc1f90ae7".parse().expect("a uuid")),
+            until: Timestamp::from_micros(1_800_000_006_000_000),
+        }),
+        Kind::EffectEnded => Entry::EffectEnded(EffectEnded {
+            id: uuid,
+            outcome: EffectOutcome::Failed,
+            attempt: Some(2),
+            error: Some("no such address".into()),
+        }),
+        Kind::ContextSummarized => Entry::ContextSummarized(ContextSummarized {
+            covers: Covered { first: id, last: id, count: 7 },
+            text: "Goal: a trip to Rome.".into(),
+            model: Some("gpt-5".into()),
+        }),
         Kind::EnvChanged => {
             let name = |name: &str| -> EnvName { name.parse().expect("a name") };
             let variable = Variable { kind: EnvType::Secret, generation: uuid };
@@ -209,6 +297,7 @@ fn asked(id: Uuid, time: Timestamp) -> ApprovalAsked {
         fallback: Fallback::Skip,
         can_revoke: true,
         merge: Some(id),
+        call: None,
         asked_by: Actor::new(ActorKind::Agent, "coder").expect("an actor"),
         asked_at: time,
     }

@@ -27,7 +27,7 @@ pub struct Strand {
 /// How a text came into the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// An appended message.
+    /// A message was appended.
     Appended,
     /// Put before another message.
     Inserted,

@@ -26,13 +26,13 @@ pub trait Source: Debug + Send + Sync {
 /// Why a volume cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is damaged.
+    /// The stored index is damaged.
     #[error(transparent)]
     Damaged(#[from] Damaged),
     /// It was removed: the list of volumes is another one now.
     #[error("a volume of the search index was removed")]
     Gone,
-    /// The store failed.
+    /// The store could not be read.
     #[error(transparent)]
     Failed(Box<dyn Error + Send + Sync>),
 }

@@ -151,6 +151,14 @@ mod processor {
         fn counted(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
             super::counted(one, others, into);
         }
+        #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq,popcnt")]
+        fn counted_at_once(one: &[u64], others: &[u8], into: &mut Vec<u32>) {
+            super::counted(one, others, into);
+        }
+        if std::arch::is_x86_feature_detected!("avx512vpopcntdq") && std::arch::is_x86_feature_detected!("avx512vl") {
+            // SAFETY: the instructions are there.
+            return unsafe { counted_at_once(one, others, into) };
+        }
         // SAFETY: the instruction is there, as the caller found out.
         unsafe { counted(one, others, into) }
     }

@@ -17,7 +17,7 @@ pub use small::{EDGE_DEFAULT, EDGE_MAX, FILE_BYTES_MAX, PIXELS_MAX, Refused, Thu
 /// The kinds of pictures that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The PNG format.
+    /// Portable Network Graphics.
     Png,
     /// The JPEG format.
     Jpeg,

@@ -75,7 +75,7 @@ impl Key {
         Ok(Zeroizing::new(plain))
     }
 
-    /// Seals another key.
+    /// Seals another key with this one.
     pub fn wrap(&self, nonce: [u8; NONCE_BYTES], key: &Key) -> String {
         self.seal(&wrapped_at(&key.id), nonce, &*key.bytes)
     }

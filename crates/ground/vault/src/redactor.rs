@@ -182,7 +182,7 @@ impl Redactor {
         self.layers.is_empty()
     }
 
-    /// `text` without secrets.
+    /// The text with its secrets replaced.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -191,7 +191,7 @@ impl Redactor {
         }
     }
 
-    /// `bytes` without secrets.
+    /// The bytes with their secrets replaced.
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.replaced(bytes, self.label)
     }

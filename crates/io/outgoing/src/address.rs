@@ -72,7 +72,7 @@ impl Address {
     }
 
     /// Whether a connection to one is a connection to the other.
-    pub(crate) fn is_same_server(&self, other: &Self) -> bool {
+    pub fn is_same_server(&self, other: &Self) -> bool {
         self.encrypted == other.encrypted && self.authority == other.authority
     }
 

@@ -56,12 +56,14 @@ impl Append {
         match &commit.threads[..] {
             [ThreadCommit::Write(Write { branch: None, record: None, entries, .. })] => {
                 commit.blobs.is_empty()
+                    && commit.owner.is_none()
                     && (1..=ENTRIES_MAX).contains(&entries.len())
                     && entries.iter().all(|entry| {
                         matches!(entry.kind, Kind::MessageAppended | Kind::EventLogged)
                             && matches!(entry.derived, Derived::Nothing | Derived::Message { .. })
                             && matches!(&entry.body, Body::Inline(bytes) if bytes.len() as u64 == entry.bytes)
                             && entry.blobs.is_empty()
+                            && entry.time.is_none()
                     })
             }
             _ => false,

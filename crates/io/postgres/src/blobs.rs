@@ -68,6 +68,26 @@ impl Blobs for PostgresStore {
         })
     }
 
+    fn finish_elsewhere(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<bool>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let transaction = shared.beside_upkeep().await?;
+            refuse_gone(transaction.client(), upload).await?;
+            let is_new = name(transaction.client(), upload, blob, size, true).await?;
+            transaction.end("COMMIT").await.map_err(from_commit)?;
+            Ok(is_new)
+        })
+    }
+
+    fn objects_in_use(&self, objects: Vec<UploadId>) -> BoxFuture<'_, Result<Vec<UploadId>>> {
+        reading!(self, |client, shared| async {
+            let numbers: Vec<i64> = objects.iter().map(|object| object.0).collect();
+            let sql = "SELECT id FROM blobs WHERE id = ANY($1) AND elsewhere
+                       UNION SELECT id FROM uploads WHERE id = ANY($1)";
+            rows(&client, sql, &[&numbers]).await?.iter().map(|row| get(row, 0).map(UploadId)).collect()
+        })
+    }
+
     fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>> {
         let shared = Arc::clone(&self.shared);
         self.run(async move {
@@ -102,13 +122,19 @@ async fn finish(client: &Object, upload: UploadId, blob: BlobId, size: u64) -> R
     if found != size {
         return Err(StoreError::upload_incomplete(found, size));
     }
+    name(client, upload, blob, size, false).await?;
+    free_chunks(client, &[upload.0]).await
+}
+
+/// Makes what an upload brought the blob `blob`; false if that one is here already.
+async fn name(client: &Object, upload: UploadId, blob: BlobId, size: u64, elsewhere: bool) -> Result<bool> {
     let hash = &blob.as_bytes()[..];
-    let sql = "INSERT INTO blobs (id, hash, size) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3)
-               ON CONFLICT (hash) DO NOTHING";
-    rows(client, sql, &[&upload.0, &hash, &(size as i64)]).await?;
+    let sql = "INSERT INTO blobs (id, hash, size, elsewhere) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4)
+               ON CONFLICT (hash) DO NOTHING RETURNING id";
+    let made = rows(client, sql, &[&upload.0, &hash, &(size as i64), &elsewhere]).await?;
     let sql = "UPDATE uploads SET blob = b.id FROM blobs b WHERE uploads.id = $1 AND b.hash = $2";
     rows(client, sql, &[&upload.0, &hash]).await?;
-    free_chunks(client, &[upload.0]).await
+    Ok(!made.is_empty())
 }
 
 pub(crate) async fn end(client: &Object, uploads: &[i64]) -> Result<()> {

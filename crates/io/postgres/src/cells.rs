@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use deadpool_postgres::Object;
 use threadkeep_model::{BlobId, Timestamp};
 use threadkeep_store::sum::{cell_is, check_blob, check_bytes, chunk_place};
-use threadkeep_store::{CHUNK_BYTES, Cell, CellNames, CellPage, CellQuery, Result};
+use threadkeep_store::{CHUNK_BYTES, Cell, CellNames, CellPage, CellQuery, Result, StoreError, UploadId};
 use tokio_postgres::Row;
 
 use crate::codec::{get, position, segment_id, segment_key};
@@ -56,11 +56,12 @@ fn cell(row: &Row) -> Result<Cell> {
 /// Several blobs, in the order in which they were asked for.
 pub(crate) async fn blobs(client: &Object, ids: &[BlobId]) -> Result<Vec<Option<Bytes>>> {
     let hashes: Vec<&[u8]> = ids.iter().map(|id| &id.as_bytes()[..]).collect();
-    let sql = "SELECT b.hash, b.size, c.bytes FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id
+    let sql = "SELECT b.hash, b.size, c.bytes, b.elsewhere, b.id FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id
                WHERE b.hash = ANY($1::bytea[]) ORDER BY b.id, c.n";
     let mut found: HashMap<&[u8], BytesMut> = HashMap::new();
     let chunks = rows(client, sql, &[&hashes]).await?;
     for chunk in &chunks {
+        refuse_elsewhere(ids, get(chunk, 0)?, chunk)?;
         let size = usize::try_from(get::<i64>(chunk, 1)?).unwrap_or(0);
         let bytes = found.entry(get(chunk, 0)?).or_insert_with(|| BytesMut::with_capacity(size));
         bytes.extend_from_slice(get::<Option<&[u8]>>(chunk, 2)?.unwrap_or_default());
@@ -68,6 +69,18 @@ pub(crate) async fn blobs(client: &Object, ids: &[BlobId]) -> Result<Vec<Option<
     let found: HashMap<&[u8], Bytes> = found.into_iter().map(|(hash, bytes)| (hash, bytes.freeze())).collect();
     let checked = |(id, hash)| found.get(hash).cloned().map(|bytes| check_blob(id, bytes)).transpose();
     ids.iter().copied().zip(hashes).map(checked).collect()
+}
+
+/// Refuses a blob with this hash whose content is elsewhere. The row has its size, whether that is so, and its number.
+fn refuse_elsewhere(ids: &[BlobId], hash: &[u8], row: &Row) -> Result<()> {
+    let blob = ids.iter().find(|id| id.as_bytes() == hash);
+    match blob {
+        Some(blob) if get(row, 3)? => {
+            let (object, size) = (UploadId(get(row, 4)?), get::<i64>(row, 1)? as u64);
+            Err(StoreError::Elsewhere { blob: *blob, object, size })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The whole content of a blob.
@@ -79,12 +92,16 @@ pub(crate) async fn blob(client: &Object, id: BlobId) -> Result<Option<Bytes>> {
 pub(crate) async fn blob_part(client: &Object, id: BlobId, range: std::ops::Range<u64>) -> Result<Option<Bytes>> {
     let chunk = |at: u64| i32::try_from(at / CHUNK_BYTES as u64).unwrap_or(i32::MAX);
     let sql =
-        "SELECT b.size, c.n, c.bytes, b.id, c.sum FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id AND c.n BETWEEN $2 AND $3
+        "SELECT b.size, c.n, c.bytes, b.id, c.sum, b.elsewhere FROM blobs b LEFT JOIN blob_chunks c ON c.blob = b.id AND c.n BETWEEN $2 AND $3
                WHERE b.hash = $1 ORDER BY c.n";
     let chunks =
         rows(client, sql, &[&&id.as_bytes()[..], &chunk(range.start), &chunk(range.end.saturating_sub(1))]).await?;
     let Some(first) = chunks.first() else { return Ok(None) };
-    let end = range.end.min(get::<i64>(first, 0)? as u64);
+    let size = get::<i64>(first, 0)? as u64;
+    if get(first, 5)? {
+        return Err(StoreError::Elsewhere { blob: id, object: UploadId(get(first, 3)?), size });
+    }
+    let end = range.end.min(size);
     let mut bytes = BytesMut::new();
     for row in &chunks {
         let (Some(n), Some(chunk)) = (get::<Option<i32>>(row, 1)?, get::<Option<&[u8]>>(row, 2)?) else { continue };

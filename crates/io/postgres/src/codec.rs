@@ -168,7 +168,15 @@ pub(crate) fn thread(row: &Row) -> Result<Thread> {
 pub(crate) const SEGMENT_COLUMNS: &str =
     "id, thread, rest, first, parent, messages, changes, files, vals, birth, created, account, record";
 
-/// Reads [`SEGMENT_COLUMNS`] without the origin.
+/// [`SEGMENT_COLUMNS`] without the origin: the columns that [`segment`] reads.
+pub(crate) const LINK_COLUMNS: &str = "id, thread, rest, first, parent, messages, changes, files, vals, birth, created";
+
+/// Columns, each of the table with this name.
+pub(crate) fn of_table(table: &str, columns: &str) -> String {
+    columns.split(", ").map(|column| format!("{table}.{column}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads [`LINK_COLUMNS`].
 pub(crate) fn segment(row: &Row) -> Result<Segment> {
     let link = match get::<Option<i64>>(row, 4)? {
         None => None,
@@ -216,7 +224,7 @@ pub(crate) fn segment_row_and_damage(row: &Row) -> Result<(SegmentRow, Option<St
 
 /// Columns of `entries` that [`Actors::entries`] reads.
 pub(crate) fn entry_columns() -> String {
-    let tally = TALLY_COLUMNS.split(", ").map(|column| format!("e.{column}")).collect::<Vec<_>>().join(", ");
+    let tally = of_table("e", TALLY_COLUMNS);
     format!("e.segment, e.position, e.kind, e.format, e.time, e.actor, e.cause, e.body, e.large, {tally}, e.sum")
 }
 

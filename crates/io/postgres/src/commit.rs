@@ -10,6 +10,7 @@ use threadkeep_model::{
 };
 use threadkeep_store::{KeyQuery, KeyRow, Result, SegmentRow, StoreError};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::clock::NOW;
 use crate::codec::{
@@ -18,6 +19,7 @@ use crate::codec::{
 use crate::connect::{key_lock, thread_lock};
 use crate::error::{from_commit, from_postgres};
 use crate::keys;
+use crate::processes;
 use crate::statement::{Place, Statement};
 use crate::tables::{EntryRow, Rows, clash, put_blobs};
 use crate::{Clock, Shared};
@@ -39,6 +41,8 @@ struct Found {
     blobs: Vec<BlobId>,
     earlier: Option<Row>,
     lease_now: Timestamp,
+    /// Whether the lease of the process that owns the work has ended.
+    owner_lost: bool,
 }
 
 /// A transaction that was begun. If it is dropped, its connection goes with it, and the server takes all back.
@@ -136,11 +140,11 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
     let (first, since) = (asked.map(|asked| key(asked.thread)), asked.map(|asked| asked.since().as_micros()));
     let (account, retry) = (asked.map(|asked| asked.account.as_str()), asked.map(|asked| asked.key.as_str()));
     let sql_heads = format!(
-        "SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS}, t.account, t.created
+        "SELECT h.thread, h.rest, {HEAD_COLUMNS}, {LEASE_COLUMNS}, t.account, t.created, {NOW}
          FROM heads h JOIN threads t ON t.id = h.thread WHERE h.thread = ANY($1)"
     );
     let sql_taken = "SELECT id FROM threads WHERE id = ANY($1) UNION ALL SELECT id FROM tombstones WHERE id = ANY($1)";
-    let sql_now = format!("SELECT {NOW}");
+    let owners: Vec<String> = commit.owner.iter().map(ToString::to_string).collect();
     let prepare = async || -> Result<_, tokio_postgres::Error> {
         Ok((
             client.prepare_cached("SELECT lock_all($1, $2)").await?,
@@ -149,31 +153,39 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
             client.prepare_cached("SELECT id FROM segments WHERE id = ANY($1)").await?,
             client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
             client.prepare_cached(keys::FIND).await?,
-            client.prepare_cached(&sql_now).await?,
+            client.prepare_cached(&processes::holding()).await?,
         ))
     };
-    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, now) =
+    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, find_owner) =
         prepare().await.map_err(from_postgres)?;
-    let (begun, locked, heads, taken, segments, blobs, earlier, now) = tokio::join!(
+    // A question about nothing is not asked.
+    let unless = async |nothing: bool, statement: &tokio_postgres::Statement, params: &[&(dyn ToSql + Sync)]| {
+        if nothing { Ok(Vec::new()) } else { client.query(statement, params).await }
+    };
+    let (begun, locked, heads, taken, segments, blobs, earlier, owner) = tokio::join!(
         biased;
         async { client.batch_execute("BEGIN").await },
         async { client.query(&lock, &[&shared.upkeep_lock, &locks]).await },
-        async { client.query(&find_heads, &[&heads]).await },
-        async { client.query(&find_taken, &[&created]).await },
-        async { client.query(&find_segments, &[&opened]).await },
-        async { client.query(&find_blobs, &[&blobs]).await },
-        async { client.query_opt(&find_earlier, &[&first, &account, &retry, &since]).await },
-        async { client.query_one(&now, &[]).await },
+        async { unless(heads.is_empty(), &find_heads, &[&heads]).await },
+        async { unless(created.is_empty(), &find_taken, &[&created]).await },
+        async { unless(opened.is_empty(), &find_segments, &[&opened]).await },
+        async { unless(blobs.is_empty(), &find_blobs, &[&blobs]).await },
+        async { unless(asked.is_none(), &find_earlier, &[&first, &account, &retry, &since]).await },
+        async { unless(owners.is_empty(), &find_owner, &[&owners]).await },
     );
     begun.map_err(from_postgres)?;
     locked.map_err(from_postgres)?;
-    let (mut known, mut owners) = (HashMap::new(), HashMap::new());
+    let owner_lost = owner.map_err(from_postgres)?.len() < owners.len();
+    let (mut known, mut owners, mut lease_now) = (HashMap::new(), HashMap::new(), commit.time);
     for row in heads.map_err(from_postgres)? {
         let id: i64 = get(&row, 0)?;
         let found = (thread_id(id, get(&row, 1)?)?, head(&row, 2)?, lease(&row, 2 + HEAD_WIDTH)?);
         let owner = codec::account(get(&row, 2 + HEAD_WIDTH + LEASE_WIDTH)?)?;
         let created = Timestamp::from_micros(get(&row, 3 + HEAD_WIDTH + LEASE_WIDTH)?);
         owners.insert(found.0, (owner, created));
+        if shared.clock == Clock::Server {
+            lease_now = Timestamp::from_micros(get(&row, 4 + HEAD_WIDTH + LEASE_WIDTH)?);
+        }
         known.insert(id, found);
     }
     let ids = |rows: Vec<Row>| rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>();
@@ -181,18 +193,15 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
         let hash: &[u8] = get(row, 0)?;
         Ok(BlobId::from_bytes(hash.try_into().map_err(|_| StoreError::corrupt("a blob has no full hash"))?))
     };
-    let lease_now = match shared.clock {
-        Clock::Server => Timestamp::from_micros(get(&now.map_err(from_postgres)?, 0)?),
-        Clock::Caller => commit.time,
-    };
     Ok(Found {
         heads: known,
         owners,
         taken: ids(taken.map_err(from_postgres)?)?,
         segments: ids(segments.map_err(from_postgres)?)?,
         blobs: blobs.map_err(from_postgres)?.iter().map(hash).collect::<Result<_>>()?,
-        earlier: earlier.map_err(from_postgres)?,
+        earlier: earlier.map_err(from_postgres)?.into_iter().next(),
         lease_now,
+        owner_lost,
     })
 }
 
@@ -204,6 +213,9 @@ impl Found {
 }
 
 fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+    if found.owner_lost {
+        return Err(StoreError::ProcessLost);
+    }
     let mut steps = Vec::with_capacity(commit.threads.len());
     for thread in &commit.threads {
         let admit = |id: ThreadId, expect: &threadkeep_model::Expect| -> Result<Head> {
@@ -261,7 +273,7 @@ async fn write(
     for step in steps {
         match step {
             Step::Create(create, advanced) => {
-                rows.thread(create.thread, &create.account, advanced.head.updated, &advanced.head, &create.record);
+                rows.thread(create.thread, &create.account, advanced.created(), &advanced.head, &create.record);
                 if let Some(segment) = &advanced.opened {
                     let origin = Some((create.account.clone(), create.record.clone()));
                     rows.segment(&SegmentRow { segment: segment.clone(), origin });
@@ -312,16 +324,16 @@ fn push_entries(
     advanced: &Advanced,
     entries: &[NewEntry],
 ) {
-    for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
-        let place = Place { thread, segment: advanced.head.segment, position: *position };
+    for (entry, at) in entries.iter().zip(&advanced.places) {
+        let place = Place { thread, segment: advanced.head.segment, position: at.position };
         let row = EntryRow {
             kind: entry.kind,
             format: Kind::FORMAT,
-            time: advanced.head.updated,
+            time: at.time,
             actor,
             by: (&commit.caller.account, &commit.caller.actor),
             cause: commit.caller.cause.as_deref(),
-            tally,
+            tally: &at.tally,
             body: &entry.body,
             derived: &entry.derived,
             blobs: &entry.blobs,

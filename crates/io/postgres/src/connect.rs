@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use threadkeep_store::{KeyQuery, Result, StoreError};
-use tokio_postgres::{AsyncMessage, CancelToken, Client, Config};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::clock::StoreTime;
-use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, silent};
+use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, pooled, silent};
 use crate::schema;
 use crate::url::PostgresUrl;
 
@@ -59,6 +59,7 @@ impl Connections {
         let (mut client, connection) = connected.map_err(|error| cannot_open(&error, &url))?;
         schema::check_server(connection.parameter("server_version"), &url)?;
         let connection = tokio::spawn(connection);
+        refuse_pooler(&client, &url).await?;
         let lock = upkeep_lock(&url.schema);
         schema::migrate(&mut client, &url, lock).await?;
         schema::keep_feed_rising(&mut client, &url, lock).await?;
@@ -121,6 +122,16 @@ impl Connections {
     pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
         from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
     }
+}
+
+/// Refuses a pooler that ignores the settings of a connection. A plain query goes through any pooler.
+async fn refuse_pooler(client: &Client, url: &PostgresUrl) -> Result<()> {
+    let said = client.simple_query("SHOW search_path").await.map_err(|error| cannot_open(&error, url))?;
+    let path = said.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    if path == Some(url.schema.as_str()) { Ok(()) } else { Err(pooled(url)) }
 }
 
 /// The key of the lock under which a store's tables are changed as a whole.

@@ -123,6 +123,7 @@ pub(crate) fn cannot_open(error: &Error, url: &PostgresUrl) -> StoreError {
     };
     let message = said.message();
     match *said.code() {
+        SqlState::PROTOCOL_VIOLATION if message.contains("startup parameter") => pooled(url),
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             let what = format!("the server does not let user '{}' in: {message}", url.user());
             StoreError::Unauthorized { path, what }
@@ -135,6 +136,16 @@ pub(crate) fn cannot_open(error: &Error, url: &PostgresUrl) -> StoreError {
         }
         _ => from_server(said),
     }
+}
+
+/// A connection pooler answers, and takes no settings for the session.
+pub(crate) fn pooled(url: &PostgresUrl) -> StoreError {
+    let what = "a connection pooler such as PgBouncer answers there, and does not keep the settings of a connection. \
+                Threadkeep pools its own connections: each has settings, prepared statements and notifications, which a \
+                pooler drops between transactions. Name the PostgreSQL server itself; max_connections in the URL (16) \
+                bounds how many connections a process opens"
+        .to_owned();
+    StoreError::CannotOpen { path: url.to_string(), what }
 }
 
 /// The innermost reason: the outer ones only say that something failed.

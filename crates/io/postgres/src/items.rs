@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{ItemKind, MessageId, ThreadId, Timestamp};
-use threadkeep_store::{BoxFuture, Due, DueQuery, Item, ItemList, ItemQuery, Result, StoreError, StoredEntry, Timers};
+use threadkeep_store::{
+    BoxFuture, Due, DueQuery, Item, ItemList, ItemQuery, ItemsByKind, Result, StoreError, StoredEntry, Timers,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -41,6 +43,45 @@ pub(crate) async fn items(client: &Object, actors: &Actors, query: &ItemQuery) -
     let found = rows(client, &sql, &params).await?;
     let entries = actors.entries(client, &found).await?;
     found.iter().zip(entries).map(|(row, entry)| item(row, entry)).collect()
+}
+
+/// The items of these kinds, for one thread after the other, in the order of making.
+pub(crate) async fn of_kinds(
+    client: &Object,
+    actors: &Actors,
+    threads: &[ThreadId],
+    kinds: &[ItemKind],
+) -> Result<Vec<ItemsByKind>> {
+    let columns = entry_columns();
+    let sql = format!(
+        "SELECT {columns}, {ITEM_COLUMNS}, i.kind, asked.number
+         FROM unnest($1::bigint[]) WITH ORDINALITY AS asked(thread, number) JOIN items i ON i.thread = asked.thread
+         JOIN entries e ON e.segment = i.segment AND e.position = i.position
+         WHERE i.kind = ANY($2) ORDER BY asked.number, i.born"
+    );
+    let keys: Vec<i64> = threads.iter().map(|thread| key(*thread)).collect();
+    let codes: Vec<i16> = kinds.iter().map(|kind| i16::from(kind.code())).collect();
+    let found = rows(client, &sql, &[&keys, &codes]).await?;
+    let entries = actors.entries(client, &found).await?;
+    let mut items = vec![Vec::new(); threads.len()];
+    for (row, entry) in found.iter().zip(entries) {
+        let code: i16 = get(row, ITEM_WIDTH)?;
+        let kind = kinds.iter().find(|kind| i16::from(kind.code()) == code);
+        let number = usize::try_from(get::<i64>(row, ITEM_WIDTH + 1)? - 1).ok();
+        if let (Some(kind), Some(of)) = (kind, number.and_then(|number| items.get_mut(number))) {
+            of.push((*kind, item(row, entry)?));
+        }
+    }
+    Ok(items)
+}
+
+pub(crate) async fn count(client: &Object, query: &ItemQuery) -> Result<usize> {
+    let sql = "SELECT count(*) FROM
+               (SELECT 1 FROM items WHERE thread = $1 AND kind = $2 AND ($4::text IS NULL OR key = $4) LIMIT $3) i";
+    let (thread, kind, most) = (key(query.thread), i16::from(query.kind.code()), limit(query.limit));
+    let found = rows(client, sql, &[&thread, &kind, &most, &query.key]).await?;
+    let counted = found.first().map(|row| get::<i64>(row, 0)).transpose()?;
+    Ok(usize::try_from(counted.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
 /// Items with their threads, by what stands after `WHERE`.
@@ -88,7 +129,7 @@ pub(crate) async fn all(client: &Object, actors: &Actors, list: &ItemList) -> Re
 
 async fn due(client: &Object, query: &DueQuery) -> Result<Vec<Due>> {
     let sql = "SELECT i.due, i.kind, i.key, t.id, t.rest FROM items i JOIN threads t ON t.id = i.thread
-               WHERE i.due <= $1 AND (i.due, i.key) > ($2, $3) ORDER BY i.due, i.key LIMIT $4";
+               WHERE i.kind = $5 AND i.due <= $1 AND (i.due, i.key) > ($2, $3) ORDER BY i.due, i.key LIMIT $4";
     let (at, after) = match &query.after {
         Some((at, key)) => (at.as_micros(), key.as_str()),
         None => (i64::MIN, ""),
@@ -100,7 +141,8 @@ async fn due(client: &Object, query: &DueQuery) -> Result<Vec<Due>> {
         let due = Timestamp::from_micros(get(row, 0)?);
         Ok(Due { due, thread: thread_id(get(row, 3)?, get(row, 4)?)?, kind, key: get(row, 2)? })
     };
-    let params: [&(dyn ToSql + Sync); 4] = [&query.until.as_micros(), &at, &after, &limit(query.limit)];
+    let (until, kind, most) = (query.until.as_micros(), i16::from(query.kind.code()), limit(query.limit));
+    let params: [&(dyn ToSql + Sync); 5] = [&until, &at, &after, &most, &kind];
     rows(client, sql, &params).await?.iter().map(read).collect()
 }
 
@@ -116,10 +158,11 @@ impl Timers for PostgresStore {
         reading!(self, |client, shared| due(&client, &query))
     }
 
-    fn next_due(&self, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
-        let sql = "SELECT i.due FROM items i JOIN threads t ON t.id = i.thread WHERE i.due > $1 ORDER BY i.due LIMIT 1";
+    fn next_due(&self, kind: ItemKind, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
+        let sql = "SELECT i.due FROM items i JOIN threads t ON t.id = i.thread
+                   WHERE i.kind = $2 AND i.due > $1 ORDER BY i.due LIMIT 1";
         reading!(self, |client, shared| async {
-            let found = rows(&client, sql, &[&after.as_micros()]).await?;
+            let found = rows(&client, sql, &[&after.as_micros(), &i16::from(kind.code())]).await?;
             found.first().map(|row| get(row, 0).map(Timestamp::from_micros)).transpose()
         })
     }

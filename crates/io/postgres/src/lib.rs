@@ -26,6 +26,7 @@ mod keys;
 mod lease;
 mod lists;
 mod news;
+mod processes;
 mod quick;
 mod read;
 mod rebuild;
@@ -39,6 +40,7 @@ mod terms;
 mod tls;
 mod upkeep;
 mod url;
+mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -49,8 +51,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
-    ItemList, ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store,
-    StoreError, StoredEntry, Total,
+    ItemList, ItemQuery, ItemsByKind, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Related, Remembered, Result,
+    Signals, Store, StoreError, StoredEntry, Total,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, mpsc, watch};
@@ -62,6 +64,7 @@ use crate::codec::Actors;
 use crate::connect::{Connections, upkeep_lock};
 use crate::quick::{Lines, Listed};
 pub use crate::url::PostgresUrl;
+pub use crate::visit::visit;
 
 /// How often a process that follows threads looks for news, beside being told: the most by which a lost notification
 /// delays them.
@@ -295,8 +298,8 @@ impl Store for PostgresStore {
         reading!(self, |client, shared| read::changes(&client, &query))
     }
 
-    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
-        reading!(self, |client, shared| read::relations(&client, thread))
+    fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>> {
+        reading!(self, |client, shared| read::relations(&client, &threads))
     }
 
     fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
@@ -309,6 +312,14 @@ impl Store for PostgresStore {
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         reading!(self, |client, shared| items::items(&client, &shared.actors, &query))
+    }
+
+    fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>> {
+        reading!(self, |client, shared| items::of_kinds(&client, &shared.actors, &threads, &kinds))
+    }
+
+    fn count_items(&self, query: ItemQuery) -> BoxFuture<'_, Result<usize>> {
+        reading!(self, |client, shared| items::count(&client, &query))
     }
 
     fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {

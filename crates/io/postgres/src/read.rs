@@ -1,6 +1,7 @@
 //! Reads. Each is one statement, so it sees one moment of the store.
 
 use std::collections::HashSet;
+use std::ops::{Range, RangeInclusive};
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
@@ -9,15 +10,15 @@ use threadkeep_model::{
 };
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
-    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, LeftOutQuery, MessageFilter, MessageQuery, Order, Result, SegmentRow,
-    StoreError, StoredEntry, Tombstone, visibility_of,
+    ChangeQuery, ChangeRow, EntryQuery, IdPrefix, LeftOutQuery, MessageFilter, MessageQuery, Order, Related, Result,
+    SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::codec::{
-    self, Actors, HEAD_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position, segment_id,
-    segment_key, thread_columns,
+    self, Actors, HEAD_COLUMNS, LINK_COLUMNS, SEGMENT_COLUMNS, bound, entry_columns, get, key, limit, position,
+    segment_id, segment_key, thread_columns,
 };
 use crate::error::from_postgres;
 
@@ -52,16 +53,21 @@ pub(crate) async fn owners(client: &Object, threads: &[ThreadId]) -> Result<Vec<
     let mut owners = Vec::new();
     for row in rows(client, sql, &[&keys]).await? {
         let id = codec::thread_id(get(&row, 0)?, get(&row, 1)?)?;
-        let account = Account::stored(get::<String>(&row, 2)?);
-        let account = account.map_err(|error| StoreError::corrupt(error.to_string()))?;
-        let visibility = visibility_of(get(&row, 3)?);
-        let visibility = visibility.ok_or_else(|| StoreError::corrupt(format!("visibility of thread {id}")))?;
+        let (account, visibility) = owner(&row, 2)?;
         // Another thread may have the short id of one that is asked for.
         if asked.contains(&id) {
             owners.push((id, account, visibility));
         }
     }
     Ok(owners)
+}
+
+/// The owner and the visibility of a thread, from this column on.
+fn owner(row: &Row, at: usize) -> Result<(Account, Visibility)> {
+    let account = Account::stored(get::<String>(row, at)?).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let visibility = visibility_of(get(row, at + 1)?);
+    let visibility = visibility.ok_or_else(|| StoreError::corrupt("a thread has an unknown visibility"))?;
+    Ok((account, visibility))
 }
 
 pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Head>> {
@@ -71,10 +77,11 @@ pub(crate) async fn head(client: &Object, thread: ThreadId) -> Result<Option<Hea
 }
 
 pub(crate) async fn chain(client: &Object, segment: SegmentId, most: usize) -> Result<Vec<Segment>> {
+    let columns = codec::of_table("s", LINK_COLUMNS);
     let sql = format!(
-        "WITH RECURSIVE chain(n, id) AS (SELECT 0::bigint, $1::bigint UNION ALL
-             SELECT n + 1, s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL AND n + 1 < $2)
-         SELECT {SEGMENT_COLUMNS} FROM chain JOIN segments USING (id) ORDER BY n"
+        "WITH RECURSIVE chain AS (SELECT 0::bigint AS n, {columns} FROM segments s WHERE s.id = $1 UNION ALL
+             SELECT c.n + 1, {columns} FROM chain c JOIN segments s ON s.id = c.parent WHERE c.n + 1 < $2)
+         SELECT {LINK_COLUMNS} FROM chain ORDER BY n"
     );
     rows(client, &sql, &[&segment_key(segment), &limit(most)]).await?.iter().map(codec::segment).collect()
 }
@@ -83,7 +90,7 @@ pub(crate) async fn chains(client: &Object, segments: &[SegmentId], most: usize)
     let sql = format!(
         "WITH RECURSIVE chain(id) AS (SELECT unnest($1::bigint[]) UNION
              SELECT s.parent FROM chain JOIN segments s USING (id) WHERE s.parent IS NOT NULL)
-         SELECT {SEGMENT_COLUMNS} FROM chain JOIN segments USING (id) LIMIT $2"
+         SELECT {LINK_COLUMNS} FROM chain JOIN segments USING (id) LIMIT $2"
     );
     let keys: Vec<i64> = segments.iter().map(|id| segment_key(*id)).collect();
     rows(client, &sql, &[&keys, &limit(most)]).await?.iter().map(codec::segment).collect()
@@ -91,7 +98,7 @@ pub(crate) async fn chains(client: &Object, segments: &[SegmentId], most: usize)
 
 pub(crate) async fn segments(client: &Object, thread: ThreadId, at: Position, most: usize) -> Result<Vec<Segment>> {
     let sql = format!(
-        "SELECT {SEGMENT_COLUMNS} FROM segments WHERE thread = $1 AND first <= $2 AND rest = $4
+        "SELECT {LINK_COLUMNS} FROM segments WHERE thread = $1 AND first <= $2 AND rest = $4
          ORDER BY first DESC, account IS NOT NULL LIMIT $3"
     );
     let found = rows(client, &sql, &[&key(thread), &bound(at), &limit(most), &codec::rest(thread)]).await?;
@@ -116,22 +123,53 @@ pub(crate) async fn entries(client: &Object, actors: &Actors, query: &EntryQuery
     actors.entries(client, &found).await
 }
 
+/// The spans of a query as columns, which statements take with [`SPANS`].
+struct Spans {
+    segments: Vec<i64>,
+    first: Vec<i64>,
+    last: Vec<i64>,
+}
+
+/// The segments of a lineage, each with the numbers to read in it: one statement reads all of them. What joins it is a
+/// subquery that the planner cannot turn around (`LATERAL` with `LIMIT` or `OFFSET 0`), so it goes by the index of each.
+const SPANS: &str =
+    "unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS span(segment, first, last, number)";
+
+impl Spans {
+    /// The tally of a message counts the message itself: its ordinal is one less.
+    fn of_tallies(spans: &[(SegmentId, Range<u64>)]) -> Self {
+        let tally = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+        Self {
+            segments: spans.iter().map(|(segment, _)| segment_key(*segment)).collect(),
+            first: spans.iter().map(|(_, ordinals)| tally(ordinals.start.saturating_add(1))).collect(),
+            last: spans.iter().map(|(_, ordinals)| tally(ordinals.end)).collect(),
+        }
+    }
+
+    fn of_positions(spans: &[(SegmentId, RangeInclusive<Position>)]) -> Self {
+        Self {
+            segments: spans.iter().map(|(segment, _)| segment_key(*segment)).collect(),
+            first: spans.iter().map(|(_, positions)| bound(*positions.start())).collect(),
+            last: spans.iter().map(|(_, positions)| bound(*positions.end())).collect(),
+        }
+    }
+}
+
 pub(crate) async fn messages(client: &Object, actors: &Actors, query: &MessageQuery) -> Result<Vec<StoredEntry>> {
     let (columns, direction) = (entry_columns(), direction(query.order));
     let role = if query.filter.role.is_some() { "AND e.role = $7" } else { "" };
-    // The tally of a message counts the message itself: its ordinal is one less.
     let sql = format!(
-        "SELECT {columns} FROM entries e
-         WHERE e.segment = $1 AND e.ordinals > $2 AND e.ordinals <= $3 AND e.role IS NOT NULL
-           AND e.depth <= $4 AND (NOT e.silent OR $5) {role}
-         ORDER BY e.ordinals {direction} LIMIT $6"
+        "SELECT {columns} FROM {SPANS} CROSS JOIN LATERAL (
+             SELECT * FROM entries e
+             WHERE e.segment = span.segment AND e.ordinals BETWEEN span.first AND span.last AND e.role IS NOT NULL
+               AND e.depth <= $4 AND (NOT e.silent OR $5) {role}
+             ORDER BY e.ordinals {direction} LIMIT $6) e
+         ORDER BY span.number, e.ordinals {direction} LIMIT $6"
     );
-    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
-    let (first, end) = (bound(query.ordinals.start), bound(query.ordinals.end));
-    let (segment, depth) = (segment_key(query.segment), i16::from(query.filter.max_depth));
-    let (silent, most) = (query.filter.include_silent, limit(query.limit));
+    let Spans { segments, first, last } = Spans::of_tallies(&query.spans);
+    let (depth, silent, most) = (i16::from(query.filter.max_depth), query.filter.include_silent, limit(query.limit));
     let wanted = query.filter.role.map(|role| i16::from(role.code()));
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segment, &first, &end, &depth, &silent, &most];
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segments, &first, &last, &depth, &silent, &most];
     if let Some(role) = &wanted {
         params.push(role);
     }
@@ -140,69 +178,81 @@ pub(crate) async fn messages(client: &Object, actors: &Actors, query: &MessageQu
 
 /// Without a role this reads the index of messages that lists leave out: the first condition is that index's own.
 pub(crate) async fn left_out(client: &Object, query: &LeftOutQuery) -> Result<Vec<u64>> {
-    let hidden = "SELECT ordinals FROM entries WHERE (silent OR depth > 0) AND segment = $1 AND ordinals > $2
-                  AND ordinals <= $3 AND role IS NOT NULL AND NOT (depth <= $4 AND (NOT silent OR $5)) ORDER BY ordinals";
-    let of_role = "SELECT ordinals FROM entries WHERE segment = $1 AND ordinals > $2 AND ordinals <= $3
-                   AND role IS NOT NULL AND NOT (depth <= $4 AND (NOT silent OR $5) AND role = $6) ORDER BY ordinals";
-    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
-    let (first, end) = (bound(query.ordinals.start), bound(query.ordinals.end));
     let MessageFilter { role, max_depth, include_silent } = query.filter;
-    let (segment, depth, role) =
-        (segment_key(query.segment), i16::from(max_depth), role.map(|role| i16::from(role.code())));
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segment, &first, &end, &depth, &include_silent];
-    let sql = match &role {
-        None => hidden,
-        Some(role) => {
-            params.push(role);
-            of_role
-        }
+    let left_out = match role {
+        None => "(e.silent OR e.depth > 0) AND NOT (e.depth <= $4 AND (NOT e.silent OR $5))",
+        Some(_) => "NOT (e.depth <= $4 AND (NOT e.silent OR $5) AND e.role = $6)",
     };
-    // The tally of a message counts the message itself: its ordinal is one less.
-    Ok(rows(client, sql, &params).await?.iter().map(|row| row.get::<_, i64>(0) as u64 - 1).collect())
+    let sql = format!(
+        "SELECT e.ordinals FROM {SPANS} CROSS JOIN LATERAL (
+             SELECT e.ordinals FROM entries e
+             WHERE e.segment = span.segment AND e.ordinals BETWEEN span.first AND span.last AND e.role IS NOT NULL
+               AND {left_out} OFFSET 0) e
+         ORDER BY e.ordinals"
+    );
+    let Spans { segments, first, last } = Spans::of_tallies(&query.spans);
+    let (depth, role) = (i16::from(max_depth), role.map(|role| i16::from(role.code())));
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segments, &first, &last, &depth, &include_silent];
+    if let Some(role) = &role {
+        params.push(role);
+    }
+    rows(client, &sql, &params).await?.iter().map(|row| Ok(get::<i64>(row, 0)? as u64 - 1)).collect()
 }
 
 pub(crate) async fn changes(client: &Object, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {
-    let sql = "SELECT root, position, target, op FROM changes
-               WHERE segment = $1 AND root >= $2 AND root < $3 AND position BETWEEN $4 AND $5
-               ORDER BY root, position, target";
-    // Without bounds on what is changed, the index by position serves.
-    let whole = "SELECT root, position, target, op FROM changes
-                 WHERE segment = $1 AND position BETWEEN $2 AND $3 ORDER BY root, position, target";
-    let segment = segment_key(query.segment);
     let roots = query.roots.start as i64..i64::try_from(query.roots.end).unwrap_or(i64::MAX);
-    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
-    let found = if roots == (0..i64::MAX) {
-        rows(client, whole, &[&segment, &first, &last]).await?
-    } else {
-        rows(client, sql, &[&segment, &roots.start, &roots.end, &first, &last]).await?
-    };
+    // Without bounds on what is changed, the index by position serves.
+    let is_whole = roots == (0..i64::MAX);
+    let of_roots = if is_whole { "" } else { "AND c.root >= $4 AND c.root < $5" };
+    let sql = format!(
+        "SELECT c.root, c.position, c.target, c.op, c.segment FROM {SPANS} CROSS JOIN LATERAL (
+             SELECT * FROM changes c
+             WHERE c.segment = span.segment AND c.position BETWEEN span.first AND span.last {of_roots} OFFSET 0) c
+         ORDER BY c.root, c.position, c.target"
+    );
+    let Spans { segments, first, last } = Spans::of_positions(&query.spans);
+    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&segments, &first, &last];
+    if !is_whole {
+        params.extend([&roots.start as &(dyn ToSql + Sync), &roots.end]);
+    }
     let read = |row: &Row| -> Result<ChangeRow> {
         let code: i16 = get(row, 3)?;
         let op = u8::try_from(code).ok().and_then(ChangeOp::from_code);
         Ok(ChangeRow {
-            segment: query.segment,
+            segment: segment_id(get(row, 4)?),
             root: get::<i64>(row, 0)? as u64,
             position: position(get(row, 1)?),
             target: position(get(row, 2)?),
             op: op.ok_or_else(|| StoreError::corrupt(format!("a change has the code {code}")))?,
         })
     };
-    found.iter().map(read).collect()
+    rows(client, &sql, &params).await?.iter().map(read).collect()
 }
 
 /// Columns of a relation that [`relation`] reads.
 const RELATION_COLUMNS: &str =
     "r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment";
 
-pub(crate) async fn relations(client: &Object, thread: ThreadId) -> Result<Vec<Relation>> {
+pub(crate) async fn relations(client: &Object, threads: &[ThreadId]) -> Result<Vec<Vec<Related>>> {
     let sql = format!(
-        "SELECT {RELATION_COLUMNS}
-         FROM (SELECT * FROM relations WHERE parent = $1
-               UNION ALL SELECT * FROM relations WHERE child = $1 AND parent <> $1) r
+        "SELECT {RELATION_COLUMNS}, CASE WHEN r.parent = asked.id THEN c.account ELSE p.account END,
+                CASE WHEN r.parent = asked.id THEN c.visibility ELSE p.visibility END, asked.number
+         FROM unnest($1::bigint[]) WITH ORDINALITY AS asked(id, number) CROSS JOIN LATERAL (
+             SELECT * FROM relations WHERE parent = asked.id
+             UNION ALL SELECT * FROM relations WHERE child = asked.id AND parent <> asked.id OFFSET 0) r
          JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
-         ORDER BY r.created, r.segment, r.position"
+         ORDER BY asked.number, r.created, r.segment, r.position"
     );
-    rows(client, &sql, &[&key(thread)]).await?.iter().map(relation).collect()
+    let keys: Vec<i64> = threads.iter().map(|id| key(*id)).collect();
+    let mut related = vec![Vec::new(); threads.len()];
+    for row in rows(client, &sql, &[&keys]).await? {
+        let (account, visibility) = owner(&row, 11)?;
+        let number = usize::try_from(get::<i64>(&row, 13)? - 1).ok();
+        if let Some(of) = number.and_then(|number| related.get_mut(number)) {
+            of.push((relation(&row)?, account, visibility));
+        }
+    }
+    Ok(related)
 }
 
 pub(crate) async fn parents(client: &Object, threads: &[ThreadId]) -> Result<Vec<(Relation, Head)>> {

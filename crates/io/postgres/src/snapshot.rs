@@ -57,11 +57,6 @@ pub(crate) async fn moment(shared: &Shared, account: Option<&Account>) -> Result
     Ok(transaction)
 }
 
-/// The columns of segments, of the table `s`.
-pub(crate) fn segment_columns() -> String {
-    SEGMENT_COLUMNS.split(", ").map(|column| format!("s.{column}")).collect::<Vec<_>>().join(", ")
-}
-
 /// A snapshot in a transaction.
 pub(crate) struct ServerSnapshot {
     shared: Arc<Shared>,
@@ -77,7 +72,7 @@ async fn declare(client: &Object) -> Result<()> {
                UNION ALL SELECT id, NULL, messages, changes, files, vals FROM seen) x
          JOIN segments s ON s.id = x.id ORDER BY s.first, s.record IS NULL, s.id",
         living_and_seen(),
-        segment_columns()
+        codec::of_table("s", SEGMENT_COLUMNS)
     );
     client.batch_execute(&sql).await.map_err(from_postgres)
 }

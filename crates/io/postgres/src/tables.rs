@@ -487,14 +487,16 @@ pub(crate) fn message_columns(derived: &Derived) -> (Option<i16>, Option<i16>, O
     }
 }
 
-/// Puts blobs into the store, unless they are there. In the order of their hashes, so that two who bring the same ones
+/// Puts blobs into the store, unless their content is there: one that is elsewhere comes home, because the body of an
+/// entry has to be in the database. In the order of their hashes, so that two who bring the same ones
 /// never wait for each other in a circle.
 pub(crate) async fn put_blobs(
     client: &Object,
     blobs: impl Iterator<Item = &(BlobId, bytes::Bytes)>,
 ) -> Result<(), tokio_postgres::Error> {
     let blobs: BTreeMap<_, _> = blobs.map(|(id, bytes)| (*id, bytes)).collect();
-    let insert = "INSERT INTO blobs (hash, size) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING RETURNING id";
+    let insert = "INSERT INTO blobs (hash, size) VALUES ($1, $2) ON CONFLICT (hash)
+                  DO UPDATE SET elsewhere = false WHERE blobs.elsewhere RETURNING id";
     let chunk = "INSERT INTO blob_chunks VALUES ($1, $2, $3, $4)";
     for (id, bytes) in blobs {
         let statement = client.prepare_cached(insert).await?;

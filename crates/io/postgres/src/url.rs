@@ -46,13 +46,27 @@ impl FromStr for PostgresUrl {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::in_schema(text, SCHEMA)
+    }
+}
+
+impl PostgresUrl {
+    /// The URL of a database of another program: its tables are in `public`, unless the URL names a schema.
+    ///
+    /// # Errors
+    /// If it is not such a URL. The reason does not quote it: it may hold a password.
+    pub fn of_another_program(text: &str) -> Result<Self, Invalid> {
+        Self::in_schema(text, "public")
+    }
+
+    fn in_schema(text: &str, schema: &str) -> Result<Self, Invalid> {
         let refuse = |rule: String| Invalid::parameter("store", rule);
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         // The text after the first one would be taken for the host, and shown.
         if base.matches('@').count() > 1 {
             return Err(refuse("has more than one @; write one that belongs to a password as %40".into()));
         }
-        let (mut schema, mut max_connections) = (SCHEMA.to_owned(), MAX_CONNECTIONS);
+        let (mut schema, mut max_connections) = (schema.to_owned(), MAX_CONNECTIONS);
         let mut call_timeout = CALL_TIMEOUT_SECONDS;
         let mut rest = Vec::new();
         let mut tls = Tls::default();

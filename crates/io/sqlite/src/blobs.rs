@@ -36,19 +36,41 @@ impl Blobs for SqliteStore {
     }
 
     fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>> {
-        self.upload_job(move |connection| begin(connection, now))
+        self.beside_log(move |connection| begin(connection, now))
     }
 
     fn add_to_upload(&self, upload: UploadId, at: u64, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
-        self.upload_job(move |connection| add(connection, upload, at, &bytes))
+        self.beside_log(move |connection| add(connection, upload, at, &bytes))
     }
 
     fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            match self.upload_job(move |connection| finish(connection, upload, &blob, size)).await? {
+            match self.beside_log(move |connection| finish(connection, upload, &blob, size)).await? {
                 Became::Blob => Ok(()),
                 Became::Same => self.free_chunks(upload).await,
             }
+        })
+    }
+
+    fn finish_elsewhere(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<bool>> {
+        self.beside_log(move |connection| {
+            refuse_gone(connection, upload)?;
+            Ok(name(connection, upload, &blob, size, true)? == Became::Blob)
+        })
+    }
+
+    fn objects_in_use(&self, objects: Vec<UploadId>) -> BoxFuture<'_, Result<Vec<UploadId>>> {
+        self.read(|connection, _| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM blobs WHERE id = ?1 AND elsewhere)
+                           OR EXISTS (SELECT 1 FROM uploads WHERE id = ?1)";
+            let mut is_used = connection.prepare_cached(sql).map_err(from_sqlite)?;
+            let mut used = Vec::new();
+            for object in objects {
+                if is_used.query_row([object.0], |row| row.get(0)).map_err(from_sqlite)? {
+                    used.push(object);
+                }
+            }
+            Ok(used)
         })
     }
 
@@ -59,7 +81,7 @@ impl Blobs for SqliteStore {
 
 impl SqliteStore {
     /// Runs `work` in a transaction of its own on the connection of the writer. Its rows are not part of the log.
-    fn upload_job<T: Send + 'static>(
+    pub(crate) fn beside_log<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
@@ -80,7 +102,7 @@ impl SqliteStore {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let work = move |connection: Result<&mut Connection>| drop(reply.send(connection.and_then(in_transaction)));
-            self.submit(Job::Upload(Box::new(work))).await?;
+            self.submit(Job::Beside(Box::new(work))).await?;
             answer.await.map_err(|_| crate::stopped())?
         })
     }
@@ -88,7 +110,7 @@ impl SqliteStore {
     /// Ends an upload. Its row goes last: until then gc finds what is left of it.
     pub(crate) async fn end(&self, upload: UploadId) -> Result<()> {
         self.free_chunks(upload).await?;
-        self.upload_job(move |connection| {
+        self.beside_log(move |connection| {
             connection.execute("DELETE FROM uploads WHERE id = ?1", [upload.0]).map(drop).map_err(from_sqlite)
         })
         .await
@@ -97,7 +119,7 @@ impl SqliteStore {
     /// Frees the chunks under an upload's number, unless they became a blob.
     async fn free_chunks(&self, upload: UploadId) -> Result<()> {
         loop {
-            let freed = self.upload_job(move |connection| {
+            let freed = self.beside_log(move |connection| {
                 let chunks = chunk_keys(upload.0);
                 let sql = "DELETE FROM blob_chunks WHERE id IN (
                                SELECT id FROM blob_chunks WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)
@@ -114,6 +136,7 @@ impl SqliteStore {
 }
 
 /// The result of a finished upload.
+#[derive(PartialEq, Eq)]
 enum Became {
     /// A blob that was not here.
     Blob,
@@ -168,12 +191,17 @@ fn finish(connection: &Connection, upload: UploadId, blob: &BlobId, size: u64) -
     if found as u64 != size {
         return Err(StoreError::upload_incomplete(found as u64, size));
     }
+    name(connection, upload, blob, size, false)
+}
+
+/// Makes what an upload brought the blob `blob`, unless that one is here.
+fn name(connection: &Connection, upload: UploadId, blob: &BlobId, size: u64, elsewhere: bool) -> Result<Became> {
     let here = blob_key(connection, blob)?;
     if here.is_none() {
         connection
             .execute(
-                "INSERT INTO blobs (id, hash, size) VALUES (?1, ?2, ?3)",
-                params![upload.0, blob.as_bytes(), size as i64],
+                "INSERT INTO blobs (id, hash, size, elsewhere) VALUES (?1, ?2, ?3, ?4)",
+                params![upload.0, blob.as_bytes(), size as i64, elsewhere],
             )
             .map_err(from_sqlite)?;
     }

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use threadkeep_model::{BlobId, Position, SegmentId, Timestamp};
 use threadkeep_store::sum::{cell_is, check_blob, check_bytes};
-use threadkeep_store::{CHUNK_BYTES, Cell, CellPage, CellQuery, Result};
+use threadkeep_store::{CHUNK_BYTES, Cell, CellPage, CellQuery, Result, StoreError, UploadId};
 
 use crate::codec::{self, position, segment_key};
 use crate::error::from_sqlite;
@@ -39,16 +39,18 @@ fn cell(row: &Row<'_>, segment: SegmentId) -> Result<Cell> {
     Ok(Cell { segment, name, position, time: Timestamp::from_micros(time), is })
 }
 
-/// The row and the size of a blob, if it is here.
+/// The row and the size of a blob, if there is one; an error if its content is elsewhere.
 fn found(connection: &Connection, blob: &BlobId) -> Result<Option<(i64, u64)>> {
-    connection
-        .prepare_cached("SELECT id, size FROM blobs WHERE hash = ?1")
-        .and_then(|mut statement| {
-            statement
-                .query_row(params![blob.as_bytes()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))
-                .optional()
-        })
-        .map_err(from_sqlite)
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64, row.get(2)?));
+    let found: Option<(i64, u64, bool)> = connection
+        .prepare_cached("SELECT id, size, elsewhere FROM blobs WHERE hash = ?1")
+        .and_then(|mut statement| statement.query_row(params![blob.as_bytes()], row).optional())
+        .map_err(from_sqlite)?;
+    match found {
+        Some((id, size, true)) => Err(StoreError::Elsewhere { blob: *blob, object: UploadId(id), size }),
+        Some((id, size, false)) => Ok(Some((id, size))),
+        None => Ok(None),
+    }
 }
 
 /// The whole content of a blob.

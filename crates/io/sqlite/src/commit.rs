@@ -14,6 +14,7 @@ use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
 use crate::keys;
 use crate::lease;
+use crate::processes;
 use crate::tables::{
     EntryPlace, EntryRow, delete_thread, exists, insert_derived, insert_thread, is_taken, last_seq, put_blob,
     update_record,
@@ -165,6 +166,11 @@ impl Known {
     }
 
     fn plan<'a>(&mut self, connection: &Connection, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+        if let Some(owner) = commit.owner
+            && !processes::owns(connection, owner)?
+        {
+            return Err(StoreError::ProcessLost);
+        }
         let mut steps = Vec::with_capacity(commit.threads.len());
         for thread in &commit.threads {
             let step = match thread {
@@ -228,7 +234,7 @@ impl Known {
                         connection,
                         create.thread,
                         &create.account,
-                        advanced.head.updated,
+                        advanced.created(),
                         &advanced.head,
                         &create.record,
                     )?;
@@ -273,16 +279,16 @@ impl Known {
         entries: &[NewEntry],
     ) -> Result<()> {
         let by = (&commit.caller.account, &commit.caller.actor);
-        for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
-            let place = EntryPlace { thread, segment: advanced.head.segment, position: *position };
+        for (entry, at) in entries.iter().zip(&advanced.places) {
+            let place = EntryPlace { thread, segment: advanced.head.segment, position: at.position };
             let row = EntryRow {
                 kind: entry.kind,
                 format: Kind::FORMAT,
-                time: advanced.head.updated,
+                time: at.time,
                 actor,
                 cause: commit.caller.cause.as_deref(),
-                tally: &tally.encode(),
-                ordinal: tally.ordinals.saturating_sub(1),
+                tally: &at.tally.encode(),
+                ordinal: at.tally.ordinals.saturating_sub(1),
                 body: &entry.body,
                 sum: content_sum(entry.kind, Kind::FORMAT, by, commit.caller.cause.as_deref(), &entry.body),
                 derived: &entry.derived,

@@ -49,6 +49,30 @@ pub(crate) fn items(connection: &Connection, actors: &Actors, query: &ItemQuery)
     rows(connection, &sql, params, |row| item(connection, actors, row))
 }
 
+/// The items of these kinds, in the order of making.
+pub(crate) fn of_kinds(
+    connection: &Connection,
+    actors: &Actors,
+    thread: ThreadId,
+    kinds: &[ItemKind],
+) -> Result<Vec<(ItemKind, Item)>> {
+    let mut found = Vec::new();
+    for kind in kinds {
+        let query = ItemQuery { thread, kind: *kind, key: None, limit: usize::MAX };
+        found.extend(items(connection, actors, &query)?.into_iter().map(|item| (*kind, item)));
+    }
+    found.sort_by_key(|(_, item)| item.born.position);
+    Ok(found)
+}
+
+pub(crate) fn count(connection: &Connection, query: &ItemQuery) -> Result<usize> {
+    let sql = "SELECT count(*) FROM
+               (SELECT 1 FROM items WHERE thread = ?1 AND kind = ?2 AND (?4 IS NULL OR key = ?4) LIMIT ?3)";
+    let params = params![key(query.thread), query.kind.code(), limit(query.limit), query.key];
+    let counted = rows(connection, sql, params, |row| row.get::<_, i64>(0).map_err(from_sqlite))?;
+    Ok(counted.first().map_or(0, |count| usize::try_from(*count).unwrap_or(usize::MAX)))
+}
+
 pub(crate) fn one(
     connection: &Connection,
     actors: &Actors,
@@ -87,12 +111,13 @@ pub(crate) fn all(connection: &Connection, actors: &Actors, list: &ItemList) -> 
 
 fn due(connection: &Connection, query: &DueQuery) -> Result<Vec<Due>> {
     let sql = "SELECT i.due, i.kind, i.key, t.id, t.rest FROM items i CROSS JOIN threads t ON t.id = i.thread
-               WHERE i.due <= ?1 AND (i.due, i.key) > (?2, ?3) ORDER BY i.due, i.key LIMIT ?4";
+               WHERE i.kind = ?5 AND i.due <= ?1 AND (i.due, i.key) > (?2, ?3) ORDER BY i.due, i.key LIMIT ?4";
     let (at, after) = match &query.after {
         Some((at, key)) => (at.as_micros(), key.as_str()),
         None => (i64::MIN, ""),
     };
-    rows(connection, sql, params![query.until.as_micros(), at, after, limit(query.limit)], |row| {
+    let params = params![query.until.as_micros(), at, after, limit(query.limit), query.kind.code()];
+    rows(connection, sql, params, |row| {
         let read = || -> rusqlite::Result<_> {
             Ok((row.get(0)?, row.get::<_, u8>(1)?, row.get(2)?, row.get(3)?, row.get::<_, Vec<u8>>(4)?))
         };
@@ -108,11 +133,12 @@ impl Timers for SqliteStore {
         self.read(|connection, _| due(connection, &query))
     }
 
-    fn next_due(&self, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
+    fn next_due(&self, kind: ItemKind, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
         self.read(|connection, _| {
             let sql = "SELECT i.due FROM items i CROSS JOIN threads t ON t.id = i.thread
-                       WHERE i.due > ?1 ORDER BY i.due LIMIT 1";
-            let found = rows(connection, sql, [after.as_micros()], |row| row.get(0).map_err(from_sqlite))?;
+                       WHERE i.kind = ?2 AND i.due > ?1 ORDER BY i.due LIMIT 1";
+            let found =
+                rows(connection, sql, params![after.as_micros(), kind.code()], |row| row.get(0).map_err(from_sqlite))?;
             Ok(found.into_iter().next().map(Timestamp::from_micros))
         })
     }

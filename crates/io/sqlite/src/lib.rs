@@ -16,6 +16,7 @@ mod items;
 mod keys;
 mod lease;
 mod lists;
+mod processes;
 mod read;
 mod registry;
 mod schema;
@@ -43,8 +44,8 @@ use threadkeep_model::{
 };
 use threadkeep_store::{
     BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item, ItemList,
-    ItemQuery, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Signals, Store, StoreError,
-    StoredEntry, Total, private,
+    ItemQuery, ItemsByKind, KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Related, Remembered, Result, Signals,
+    Store, StoreError, StoredEntry, Total, private,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -61,6 +62,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
 const WRITER_CACHE_KIB: i64 = 2_560;
+/// Memory for pages while many threads are made at once.
+const BULK_CACHE_KIB: i64 = 24 << 10;
 
 /// The error of the system when a disk fails.
 #[cfg(unix)]
@@ -136,6 +139,7 @@ impl SqliteStore {
             copied_pages: 0,
             told: Arc::clone(&told),
             is_stuck: false,
+            has_room: None,
         };
         let side = connect(&path)?;
         let failed = Arc::clone(&shared.failed);
@@ -391,8 +395,8 @@ impl Store for SqliteStore {
         self.read(|connection, _| read::changes(connection, &query))
     }
 
-    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
-        self.read(|connection, _| read::relations(connection, thread))
+    fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>> {
+        self.read(|connection, _| threads.iter().map(|thread| read::relations(connection, *thread)).collect())
     }
 
     fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
@@ -405,6 +409,16 @@ impl Store for SqliteStore {
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.read(|connection, actors| items::items(connection, actors, &query))
+    }
+
+    fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>> {
+        self.read(|connection, actors| {
+            threads.iter().map(|thread| items::of_kinds(connection, actors, *thread, &kinds)).collect()
+        })
+    }
+
+    fn count_items(&self, query: ItemQuery) -> BoxFuture<'_, Result<usize>> {
+        self.read(|connection, _| items::count(connection, &query))
     }
 
     fn item(&self, kind: ItemKind, key: String) -> BoxFuture<'_, Result<Option<(ThreadId, Item)>>> {

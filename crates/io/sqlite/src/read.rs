@@ -12,7 +12,7 @@ use threadkeep_model::{
 use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, LeftOutQuery, MessageFilter,
-    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
+    MessageQuery, Order, Related, Result, SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
 };
 
 use crate::codec::{
@@ -30,6 +30,9 @@ pub(crate) fn rows<T>(
     some_rows(connection, sql, 0, params, read)
 }
 
+/// Rows that are given room before they are read.
+const ROOM_MAX: usize = 64;
+
 /// The same where so many rows are expected: a page of large rows is not moved again and again while it grows.
 pub(crate) fn some_rows<T>(
     connection: &Connection,
@@ -38,7 +41,6 @@ pub(crate) fn some_rows<T>(
     params: impl Params,
     mut read: impl FnMut(&rusqlite::Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    const ROOM_MAX: usize = 64;
     let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
     let mut rows = statement.query(params).map_err(from_sqlite)?;
     let mut found = Vec::with_capacity(expected.min(ROOM_MAX));
@@ -141,30 +143,6 @@ fn direction(order: Order) -> &'static str {
 }
 
 pub(crate) fn messages(connection: &Connection, actors: &Actors, query: &MessageQuery) -> Result<Vec<StoredEntry>> {
-    if query.order == Order::Ascending {
-        return messages_between(connection, actors, query, query.ordinals.clone(), query.limit);
-    }
-    // Backwards, but each stretch is read forwards: SQLite steps from a row to the next faster than to the one before.
-    // Ordinals have no gaps, so the last few are known; where the filter leaves some out, the next stretch is longer.
-    let mut found = Vec::new();
-    let (mut end, mut stretch) = (query.ordinals.end, query.limit as u64);
-    while found.len() < query.limit && end > query.ordinals.start {
-        let start = end.saturating_sub(stretch).max(query.ordinals.start);
-        let some = messages_between(connection, actors, query, start..end, usize::MAX)?;
-        found.extend(some.into_iter().rev().take(query.limit - found.len()));
-        (end, stretch) = (start, stretch.saturating_mul(2));
-    }
-    Ok(found)
-}
-
-/// The first messages of `ordinals` that pass the filter.
-fn messages_between(
-    connection: &Connection,
-    actors: &Actors,
-    query: &MessageQuery,
-    ordinals: Range<u64>,
-    most: usize,
-) -> Result<Vec<StoredEntry>> {
     let sql = joined(&[
         "SELECT ",
         ENTRY_COLUMNS,
@@ -173,37 +151,72 @@ fn messages_between(
         if query.filter.role.is_some() { " AND m.role = ?7" } else { "" },
         " ORDER BY m.ordinal LIMIT ?6",
     ]);
-    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
-    let (first, end) = (bound(ordinals.start), bound(ordinals.end));
-    let (segment, depth, silent) = (segment_key(query.segment), query.filter.max_depth, query.filter.include_silent);
-    let expected = most.min(ordinals.end.saturating_sub(ordinals.start) as usize);
+    let MessageFilter { role, max_depth, include_silent } = query.filter;
+    let mut statement = connection.prepare_cached(&sql).map_err(from_sqlite)?;
     let mut reading = actors.reading();
-    let read = |row: &rusqlite::Row<'_>| reading.entry(connection, row);
-    match query.filter.role {
-        None => some_rows(connection, &sql, expected, params![segment, first, end, depth, silent, limit(most)], read),
-        Some(role) => {
-            let params = params![segment, first, end, depth, silent, limit(most), role.code()];
-            some_rows(connection, &sql, 0, params, read)
+    let mut found = Vec::with_capacity(query.limit.min(ROOM_MAX));
+    // The first messages of `ordinals` that pass the filter.
+    let mut some = |found: &mut Vec<StoredEntry>, segment: SegmentId, ordinals: Range<u64>, most: usize| {
+        let (first, end) = (ordinal(ordinals.start), ordinal(ordinals.end));
+        let (segment, most) = (segment_key(segment), limit(most));
+        let rows = match role {
+            None => statement.query(params![segment, first, end, max_depth, include_silent, most]),
+            Some(role) => statement.query(params![segment, first, end, max_depth, include_silent, most, role.code()]),
+        };
+        let mut rows = rows.map_err(from_sqlite)?;
+        while let Some(row) = rows.next().map_err(from_sqlite)? {
+            found.push(reading.entry(connection, row)?);
+        }
+        Ok::<_, StoreError>(())
+    };
+    for (segment, ordinals) in &query.spans {
+        if query.order == Order::Ascending {
+            let most = query.limit - found.len();
+            some(&mut found, *segment, ordinals.clone(), most)?;
+            continue;
+        }
+        // Backwards, but each stretch is read forwards: SQLite steps from a row to the next faster than to the one
+        // before. Ordinals have no gaps, so the last few are known; where the filter leaves some out, the next stretch
+        // is longer.
+        let (mut end, mut stretch) = (ordinals.end, (query.limit - found.len()) as u64);
+        while found.len() < query.limit && end > ordinals.start {
+            let (start, known) = (end.saturating_sub(stretch).max(ordinals.start), found.len());
+            some(&mut found, *segment, start..end, usize::MAX)?;
+            found[known..].reverse();
+            found.truncate(query.limit);
+            (end, stretch) = (start, stretch.saturating_mul(2));
         }
     }
+    Ok(found)
+}
+
+fn ordinal(ordinal: u64) -> i64 {
+    i64::try_from(ordinal).unwrap_or(i64::MAX)
 }
 
 /// Without a role this reads the index of messages that lists leave out: the first condition is that index's own.
 pub(crate) fn left_out(connection: &Connection, query: &LeftOutQuery) -> Result<Vec<u64>> {
     let hidden = "SELECT ordinal FROM messages INDEXED BY messages_hidden WHERE (silent OR depth > 0) AND segment = ?1 AND ordinal >= ?2
-                  AND ordinal < ?3 AND NOT (depth <= ?4 AND silent <= ?5) ORDER BY ordinal";
+                  AND ordinal < ?3 AND NOT (depth <= ?4 AND silent <= ?5)";
     let of_role = "SELECT ordinal FROM messages WHERE segment = ?1 AND ordinal >= ?2 AND ordinal < ?3
-                   AND NOT (depth <= ?4 AND silent <= ?5 AND role = ?6) ORDER BY ordinal";
-    let bound = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
-    let (segment, first, end) = (segment_key(query.segment), bound(query.ordinals.start), bound(query.ordinals.end));
+                   AND NOT (depth <= ?4 AND silent <= ?5 AND role = ?6)";
     let MessageFilter { role, max_depth, include_silent } = query.filter;
-    let read = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(|ordinal| ordinal as u64).map_err(from_sqlite);
-    match role {
-        None => rows(connection, hidden, params![segment, first, end, max_depth, include_silent], read),
-        Some(role) => {
-            rows(connection, of_role, params![segment, first, end, max_depth, include_silent, role.code()], read)
+    let sql = if role.is_none() { hidden } else { of_role };
+    let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
+    let mut left_out = Vec::new();
+    for (segment, ordinals) in &query.spans {
+        let (segment, first, end) = (segment_key(*segment), ordinal(ordinals.start), ordinal(ordinals.end));
+        let rows = match role {
+            None => statement.query(params![segment, first, end, max_depth, include_silent]),
+            Some(role) => statement.query(params![segment, first, end, max_depth, include_silent, role.code()]),
+        };
+        let mut rows = rows.map_err(from_sqlite)?;
+        while let Some(row) = rows.next().map_err(from_sqlite)? {
+            left_out.push(row.get::<_, i64>(0).map_err(from_sqlite)? as u64);
         }
     }
+    left_out.sort_unstable();
+    Ok(left_out)
 }
 
 pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Vec<ChangeRow>> {
@@ -211,25 +224,32 @@ pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Ve
     let sql = if whole_history {
         // By position: all changes after a point.
         "SELECT root, position, target, op FROM changes INDEXED BY changes_position
-         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5 ORDER BY root, position, target"
+         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5"
     } else {
         "SELECT root, position, target, op FROM changes
-         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5 ORDER BY root, position, target"
+         WHERE segment = ?1 AND root >= ?2 AND root < ?3 AND position BETWEEN ?4 AND ?5"
     };
-    let roots = query.roots.start as i64..i64::try_from(query.roots.end).unwrap_or(i64::MAX);
-    let (first, last) = (bound(*query.positions.start()), bound(*query.positions.end()));
-    rows(connection, sql, params![segment_key(query.segment), roots.start, roots.end, first, last], |row| {
-        let code: u8 = row.get(3).map_err(from_sqlite)?;
-        let op =
-            ChangeOp::from_code(code).ok_or_else(|| StoreError::corrupt(format!("a change has the code {code}")))?;
-        Ok(ChangeRow {
-            segment: query.segment,
-            root: row.get::<_, i64>(0).map_err(from_sqlite)? as u64,
-            position: position(row.get(1).map_err(from_sqlite)?),
-            target: position(row.get(2).map_err(from_sqlite)?),
-            op,
-        })
-    })
+    let roots = query.roots.start as i64..ordinal(query.roots.end);
+    let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
+    let mut found = Vec::new();
+    for (segment, positions) in &query.spans {
+        let (first, last) = (bound(*positions.start()), bound(*positions.end()));
+        let rows = statement.query(params![segment_key(*segment), roots.start, roots.end, first, last]);
+        let mut rows = rows.map_err(from_sqlite)?;
+        while let Some(row) = rows.next().map_err(from_sqlite)? {
+            let code: u8 = row.get(3).map_err(from_sqlite)?;
+            let op = ChangeOp::from_code(code);
+            found.push(ChangeRow {
+                segment: *segment,
+                root: row.get::<_, i64>(0).map_err(from_sqlite)? as u64,
+                position: position(row.get(1).map_err(from_sqlite)?),
+                target: position(row.get(2).map_err(from_sqlite)?),
+                op: op.ok_or_else(|| StoreError::corrupt(format!("a change has the code {code}")))?,
+            });
+        }
+    }
+    found.sort_by_key(|change| (change.root, change.position, change.target));
+    Ok(found)
 }
 
 /// Columns of a relation that [`relation`] reads.
@@ -244,9 +264,7 @@ pub(crate) fn owners(connection: &Connection, threads: &[ThreadId]) -> Result<Ve
             Ok((row.get(0)?, row.get_ref(1)?.as_blob()?, row.get::<_, String>(2)?, row.get::<_, i16>(3)?))
         };
         let (id, rest, account, visibility) = read().map_err(from_sqlite)?;
-        let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
-        let visibility = visibility_of(visibility)
-            .ok_or_else(|| StoreError::corrupt(format!("visibility {visibility} of thread {id:012x}")))?;
+        let (account, visibility) = owner(account, visibility)?;
         Ok((codec::thread_id(id, rest)?, account, visibility))
     })?;
     // Another thread may have the short id of one that is asked for.
@@ -254,16 +272,37 @@ pub(crate) fn owners(connection: &Connection, threads: &[ThreadId]) -> Result<Ve
     Ok(found.into_iter().filter(|(id, ..)| asked.contains(id)).collect())
 }
 
-pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Relation>> {
-    let sql = joined(&[
-        "SELECT ",
-        RELATION_COLUMNS,
-        " FROM (SELECT * FROM relations WHERE parent = ?1
-                UNION ALL SELECT * FROM relations WHERE child = ?1 AND parent <> ?1) r
-          JOIN threads p ON p.id = r.parent JOIN threads c ON c.id = r.child
-          ORDER BY r.created, r.segment, r.position",
-    ]);
-    rows(connection, &sql, [key(thread)], relation)
+fn owner(account: String, visibility: i16) -> Result<(Account, Visibility)> {
+    let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let visibility = visibility_of(visibility)
+        .ok_or_else(|| StoreError::corrupt(format!("a thread has the visibility {visibility}")))?;
+    Ok((account, visibility))
+}
+
+pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Related>> {
+    let sql = "SELECT rest FROM threads WHERE id = ?1";
+    let own = rows(connection, sql, [key(thread)], |row| row.get::<_, Vec<u8>>(0).map_err(from_sqlite))?;
+    let Some(own) = own.into_iter().next() else { return Ok(Vec::new()) };
+    let related = |sql: &str| {
+        rows(connection, sql, params![key(thread), own], |row| {
+            let other = || -> rusqlite::Result<_> { Ok((row.get(11)?, row.get(12)?)) };
+            let (account, visibility) = other().map_err(from_sqlite)?;
+            let (account, visibility) = owner(account, visibility)?;
+            Ok((relation(row)?, account, visibility))
+        })
+    };
+    // A thread may have thousands of relatives: only these are looked up, and sorting them here is quicker.
+    let mut all = related(
+        "SELECT r.parent, ?2, r.child, t.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment,
+            t.account, t.visibility FROM relations r CROSS JOIN threads t ON t.id = r.child WHERE r.parent = ?1",
+    )?;
+    all.extend(related(
+        "SELECT r.parent, t.rest, r.child, ?2, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment,
+            t.account, t.visibility FROM relations r CROSS JOIN threads t ON t.id = r.parent
+          WHERE r.child = ?1 AND r.parent <> ?1",
+    )?);
+    all.sort_by_key(|(relation, ..)| (relation.created, relation.made.segment, relation.made.position));
+    Ok(all)
 }
 
 pub(crate) fn parents(connection: &Connection, threads: &[ThreadId]) -> Result<Vec<(Relation, Head)>> {

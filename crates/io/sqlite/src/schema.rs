@@ -19,7 +19,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 16] = [
     FIRST,
     LEASES,
     ITEMS,
@@ -33,6 +33,9 @@ const MIGRATIONS: [&str; 13] = [
     SUMS,
     HIDDEN,
     terms::FILED,
+    PROCESSES,
+    DUE,
+    ELSEWHERE,
 ];
 
 /// The version that made the tables of lists.
@@ -286,6 +289,26 @@ ALTER TABLE blob_chunks ADD COLUMN sum INTEGER;
 /// The messages that lists leave out by default: an index counts without them.
 const HIDDEN: &str = "
 CREATE INDEX messages_hidden ON messages (segment, ordinal) WHERE silent OR depth > 0;
+";
+
+/// Leases of processes, by the clock of the machine since it was started as `boot`.
+const PROCESSES: &str = "
+CREATE TABLE processes (
+    id TEXT PRIMARY KEY,
+    boot TEXT NOT NULL,
+    until INTEGER NOT NULL
+) WITHOUT ROWID;
+";
+
+/// Items that are due, of each kind by itself: many of one kind do not hide those of another.
+const DUE: &str = "
+DROP INDEX items_due;
+CREATE INDEX items_due ON items (kind, due, key) WHERE due IS NOT NULL;
+";
+
+/// Blobs whose content is an object outside the file, under the number of the blob.
+const ELSEWHERE: &str = "
+ALTER TABLE blobs ADD COLUMN elsewhere INTEGER NOT NULL DEFAULT 0;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

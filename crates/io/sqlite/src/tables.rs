@@ -1,6 +1,6 @@
 //! Single rows: how each table is written and read. `commit` decides which rows a commit writes.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, SegmentId,
     ThreadId, Timestamp,
@@ -8,7 +8,7 @@ use threadkeep_model::{
 use threadkeep_store::sum::{bytes_sum, sealed_cell, sealed_comment};
 use threadkeep_store::{CHUNK_BYTES, Result};
 
-use crate::codec::{self, blob_key, key, rest, segment_key};
+use crate::codec::{self, key, rest, segment_key};
 use crate::error::from_sqlite;
 use crate::terms;
 
@@ -170,15 +170,16 @@ pub(crate) fn last_seq(connection: &Connection) -> Result<i64> {
         .map_err(from_sqlite)
 }
 
-/// Puts a blob into the file, unless it is there.
+/// Puts a blob into the file, unless its content is there.
 pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Result<()> {
-    if blob_key(connection, id)?.is_some() {
-        return Ok(());
-    }
-    let blob: i64 = connection
-        .prepare_cached("INSERT INTO blobs (hash, size) VALUES (?1, ?2) RETURNING id")
-        .and_then(|mut statement| statement.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)))
+    // A blob whose content is elsewhere comes home: the body of an entry has to be in the file.
+    let sql = "INSERT INTO blobs (hash, size) VALUES (?1, ?2)
+               ON CONFLICT (hash) DO UPDATE SET elsewhere = 0 WHERE elsewhere RETURNING id";
+    let put: Option<i64> = connection
+        .prepare_cached(sql)
+        .and_then(|mut put| put.query_row(params![id.as_bytes(), bytes.len() as i64], |row| row.get(0)).optional())
         .map_err(from_sqlite)?;
+    let Some(blob) = put else { return Ok(()) };
     let mut insert = connection.prepare_cached("INSERT INTO blob_chunks VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
     for (n, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
         let place = codec::chunk_key(blob, n);

@@ -11,10 +11,10 @@ use threadkeep_model::{Commit, Committed, ThreadCommit, ThreadId};
 use threadkeep_store::{Result, Signals, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::BUSY_TIMEOUT;
 use crate::commit::{Failure, Known};
 use crate::error::{from_sqlite, is_busy, is_failed_sync};
 use crate::tables::last_seq;
+use crate::{BULK_CACHE_KIB, BUSY_TIMEOUT, WRITER_CACHE_KIB};
 
 /// Commits that may wait; more wait at the door.
 pub(crate) const WAITING_MAX: usize = 1_024;
@@ -24,6 +24,12 @@ const BATCH_MAX: usize = 256;
 const CHECKPOINT_PAGES: i32 = 1_024;
 /// …and from this size on what is left of it by the writer itself, so that it starts over.
 const CHECKPOINT_NOW_PAGES: i32 = 8_192;
+
+/// Threads made in one transaction, from which on the writer gets room in memory: each of them writes to pages here and
+/// there in the indexes for lists…
+const MANY_THREADS: usize = 8;
+/// …until so many transactions in a row make fewer.
+const FEW_THREADS_FOR: u32 = 64;
 
 /// How long the writer waits for a process that did not let go of the file in time already.
 const STUCK_TIMEOUT: Duration = Duration::from_millis(100);
@@ -37,9 +43,9 @@ pub(crate) enum Job {
     Commit(Commit, oneshot::Sender<Result<Committed>>),
     /// Something that changes the lease of a thread, alone in its own transaction; an error if nothing may be written.
     Lease(ThreadId, OwnWork),
-    /// Something that brings a blob, alone in its own transaction; an error if nothing may be written. Heads stay as
-    /// they are.
-    Upload(OwnWork),
+    /// Something beside the log, such as a blob, alone in its own transaction; an error if nothing may be written. Heads
+    /// stay as they are.
+    Beside(OwnWork),
     /// Anything else that writes, alone in its own transactions.
     Upkeep(Box<dyn FnOnce(&mut Connection) + Send>),
 }
@@ -62,6 +68,8 @@ pub(crate) struct Writer {
     /// Whether another process held the file for longer than the writer waits. Work that queued meanwhile waited as long
     /// already, so it does not wait for it again.
     pub(crate) is_stuck: bool,
+    /// Transactions until it gives its room back; none while it has no more than usual.
+    pub(crate) has_room: Option<u32>,
 }
 
 impl Writer {
@@ -78,7 +86,7 @@ impl Writer {
                         self.do_alone(work);
                         self.known.forget_thread(thread);
                     }
-                    Job::Upload(work) => {
+                    Job::Beside(work) => {
                         self.commit_all(std::mem::take(&mut commits));
                         self.do_alone(work);
                     }
@@ -104,6 +112,7 @@ impl Writer {
         if commits.is_empty() {
             return;
         }
+        self.make_room(commits.iter().map(|(commit, _)| commit));
         match self.transact(&mut commits.iter().map(|(commit, _)| commit)) {
             Ok(results) => {
                 self.tell(
@@ -128,6 +137,30 @@ impl Writer {
             Err(Aborted::One(_)) => commits.into_iter().for_each(|commit| self.commit_all(vec![commit])),
         }
         self.known.trim();
+    }
+
+    /// Gives the writer more memory while many threads are made, and takes it back later. Without it, each page that a
+    /// transaction touches is written several times.
+    fn make_room<'a>(&mut self, commits: impl Iterator<Item = &'a Commit>) {
+        let made = |commit: &Commit| {
+            commit.threads.iter().filter(|change| matches!(change, ThreadCommit::Create(_))).take(MANY_THREADS).count()
+        };
+        let makes_many = commits.map(made).sum::<usize>() >= MANY_THREADS;
+        // A cache of another size is no failure of the commit.
+        match self.has_room {
+            None if makes_many => {
+                drop(self.connection.pragma_update(None, "cache_size", -BULK_CACHE_KIB));
+                self.has_room = Some(FEW_THREADS_FOR);
+            }
+            Some(_) if makes_many => self.has_room = Some(FEW_THREADS_FOR),
+            Some(0) => {
+                drop(self.connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB));
+                drop(self.connection.execute_batch("PRAGMA shrink_memory"));
+                self.has_room = None;
+            }
+            Some(left) => self.has_room = Some(left - 1),
+            None => {}
+        }
     }
 
     /// Writes all of `commits` in one transaction and one sync; each that is refused leaves no trace.

@@ -2,6 +2,8 @@
 
 use threadkeep_model::{BlobId, Expect, Lease, Refusal, ThreadId, Version};
 
+use crate::UploadId;
+
 /// Why a store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -37,6 +39,9 @@ pub enum StoreError {
         /// The lease that another writer holds now, if there is one.
         to: Option<Lease>,
     },
+    /// The lease of the process that owns the work has ended.
+    #[error("the lease of this process has ended: nothing was written")]
+    ProcessLost,
     /// There is no such living thread.
     #[error("there is no thread {thread}")]
     ThreadNotFound {
@@ -60,6 +65,16 @@ pub enum StoreError {
     BlobMissing {
         /// The hash of the missing blob.
         blob: BlobId,
+    },
+    /// The content of a blob is in the object store.
+    #[error("blob {blob} is in the object store, and no object store is named")]
+    Elsewhere {
+        /// The hash of the blob.
+        blob: BlobId,
+        /// The name of the object.
+        object: UploadId,
+        /// Its size in bytes.
+        size: u64,
     },
     /// Stored data breaks a rule of the log.
     #[error("the store is damaged: {what}")]

@@ -140,7 +140,7 @@ pub enum Ask {
     Count(Vec<Lane>),
     /// How many threads of these stretches pass the filter, each once, counted to `most`: [`Answer::Total`].
     Total {
-        /// The stretches.
+        /// The stretches to scan, in order.
         scans: Vec<Scan>,
         /// Where counting ends.
         most: usize,

@@ -1,7 +1,7 @@
 //! The promise of durability: the traits that every store implements.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`] and [`Shelves`]
-//! are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`], [`Shelves`]
+//! and [`Processes`] are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod cells;
 mod error;
@@ -13,6 +13,7 @@ mod list;
 mod list_run;
 mod memory;
 pub mod private;
+mod processes;
 mod query;
 mod registry;
 mod rows;
@@ -43,14 +44,17 @@ pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{
     Archived, EXPENSIVE_MAX, INDEX_TOTAL_MAX, ListCursor, ListFilter, ListQuery, ListSort, TOTAL_MAX, TimeRange, Total,
-    lifecycle_code, visibility_code, visibility_of,
+    lifecycle_code, tags, visibility_code, visibility_of,
 };
 pub use memory::MemoryStore;
+pub use processes::Processes;
 pub use query::{
     ChangeQuery, EntryQuery, IdPrefix, ItemList, ItemQuery, LeftOutQuery, MessageFilter, MessageQuery, Order,
 };
 pub use registry::{Registered, Registry, RegistryKind, RegistryQuery};
-pub use rows::{Behind, ChangeRow, FeedCursor, FeedItem, FeedNews, Item, StoredEntry, Tombstone, rebuilt_head};
+pub use rows::{
+    Behind, ChangeRow, FeedCursor, FeedItem, FeedNews, Item, ItemsByKind, Related, StoredEntry, Tombstone, rebuilt_head,
+};
 pub use shelves::{NewVolume, Reshelving, Shelves, VolumeRow};
 pub use signals::{Signal, Signals};
 pub use snapshot::{HeldSnapshot, SeenSegment, Snapshot, SnapshotSize};
@@ -114,19 +118,19 @@ pub trait Store: Send + Sync {
     /// Entries of one segment.
     fn entries(&self, query: EntryQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
 
-    /// Appended messages of one segment, by their ordinals.
+    /// Appended messages of some segments, by their ordinals.
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>>;
 
-    /// The ordinals of appended messages of one segment that `filter` leaves out, rising. It costs what it finds,
+    /// The ordinals of appended messages of some segments that `filter` leaves out, rising. It costs what it finds,
     /// unless the filter names a role.
     fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>>;
 
-    /// Edits, deletions and insertions in one segment, by what they change, then by position.
+    /// Edits, deletions and insertions in some segments, by what they change, then by position.
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>>;
 
-    /// Relations of a living thread, from both ends, in the order they were made. Whether one holds is for the
-    /// reader to check.
-    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>>;
+    /// Relations of living threads, from both ends, for one thread after the other: in the order they were made, each
+    /// with the owner of the other thread and who may read that one. Whether one holds is for the reader to check.
+    fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>>;
 
     /// Relations in which one of `threads`, all living, is the child, in the order they were made, with the head of the
     /// parent. Whether one holds is for the reader to check.
@@ -137,6 +141,12 @@ pub trait Store: Send + Sync {
 
     /// Items of a living thread: everything with its own key, in the order of making.
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>>;
+
+    /// Items of these kinds of living threads, for one thread after the other, in the order of making.
+    fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>>;
+
+    /// The number of items that [`Store::items`] gives, without reading them.
+    fn count_items(&self, query: ItemQuery) -> BoxFuture<'_, Result<usize>>;
 
     /// Files and values as a lineage shows them.
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>>;
@@ -186,9 +196,33 @@ pub trait Blobs: Send + Sync {
     /// bytes.
     fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>>;
 
+    /// Makes the object `upload`, which lies outside the store and has `size` bytes, the blob `blob`; otherwise as
+    /// [`Blobs::finish_upload`]. False if the blob is here already: then nothing names the object.
+    ///
+    /// Reads of such a blob answer [`StoreError::Elsewhere`].
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the upload is finished, ended or freed.
+    fn finish_elsewhere(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<bool>>;
+
+    /// Those of these objects that a blob or an open upload names.
+    fn objects_in_use(&self, objects: Vec<UploadId>) -> BoxFuture<'_, Result<Vec<UploadId>>>;
+
     /// Ends an upload: frees what is not finished, and leaves to [`Upkeep::gc`] what is, unless an entry names it. That
     /// there is no such upload is no error.
     fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>>;
+
+    /// Contents with more bytes than this are uploaded before the commit that names them. A store that has all contents
+    /// itself takes them with the commit.
+    fn apart_above(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Frees the objects outside the store that nothing in it names, and says how many. Without an object store there are
+    /// none.
+    fn sweep_objects(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
 }
 
 /// Everything that happens in the store, in one order.
@@ -303,11 +337,16 @@ pub struct Stores {
     pub registry: Arc<dyn Registry>,
     /// The volumes of the search index.
     pub shelves: Arc<dyn Shelves>,
+    /// The leases of processes.
+    pub processes: Arc<dyn Processes>,
 }
 
 impl Stores {
     /// One store that has every ability.
-    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(store: S) -> Self {
+    pub fn of<S>(store: S) -> Self
+    where
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+    {
         let store = Arc::new(store);
         Self {
             store: store.clone(),
@@ -317,7 +356,8 @@ impl Stores {
             upkeep: store.clone(),
             timers: store.clone(),
             registry: store.clone(),
-            shelves: store,
+            shelves: store.clone(),
+            processes: store,
         }
     }
 }

@@ -147,7 +147,7 @@ pub enum Archived {
     /// Only threads that are not archived.
     #[default]
     No,
-    /// Only archived threads.
+    /// Lists only archived threads.
     Yes,
     /// Archived and other threads.
     Any,

@@ -27,28 +27,24 @@ pub struct EntryQuery {
     pub limit: usize,
 }
 
-/// Appended messages of one segment.
+/// Appended messages of the segments that a lineage has.
 #[derive(Debug, Clone)]
 pub struct MessageQuery {
-    /// The segment to read.
-    pub segment: SegmentId,
-    /// The ordinals to read.
-    pub ordinals: Range<u64>,
+    /// The ordinals to read in each segment; the result has the messages of the first span first.
+    pub spans: Vec<(SegmentId, Range<u64>)>,
     /// The messages to include.
     pub filter: MessageFilter,
-    /// The order of the result.
+    /// The order of the result within a span.
     pub order: Order,
     /// At most so many.
     pub limit: usize,
 }
 
-/// Appended messages of one segment that a filter leaves out.
+/// Appended messages of the segments of a lineage that a filter leaves out.
 #[derive(Debug, Clone)]
 pub struct LeftOutQuery {
-    /// The segment to read.
-    pub segment: SegmentId,
-    /// The ordinals to look at.
-    pub ordinals: Range<u64>,
+    /// The ordinals to look at in each segment. No two spans have an ordinal in common.
+    pub spans: Vec<(SegmentId, Range<u64>)>,
     /// Which messages it leaves out.
     pub filter: MessageFilter,
 }
@@ -77,15 +73,13 @@ impl MessageFilter {
     }
 }
 
-/// Changes in one segment.
+/// Changes in the segments of a lineage.
 #[derive(Debug, Clone)]
 pub struct ChangeQuery {
-    /// The segment to read.
-    pub segment: SegmentId,
+    /// The positions of the changes themselves, in each segment.
+    pub spans: Vec<(SegmentId, RangeInclusive<Position>)>,
     /// The ordinals that anchor them.
     pub roots: Range<u64>,
-    /// The positions of the changes themselves.
-    pub positions: RangeInclusive<Position>,
 }
 
 /// Reads items of one thread.

@@ -22,16 +22,29 @@ pub enum RegistryKind {
     AccountEnv = 6,
     /// A key that seals values, itself sealed by the key file; and which of them is used.
     DataKey = 7,
+    /// Which store this is.
+    Store = 8,
+    /// A text that is remembered across threads.
+    Memory = 9,
 }
 
 impl RegistryKind {
     /// Every kind, by its code.
-    pub const ALL: [Self; 7] =
-        [Self::Key, Self::Project, Self::Follower, Self::Secret, Self::Sealed, Self::AccountEnv, Self::DataKey];
+    pub const ALL: [Self; 9] = [
+        Self::Key,
+        Self::Project,
+        Self::Follower,
+        Self::Secret,
+        Self::Sealed,
+        Self::AccountEnv,
+        Self::DataKey,
+        Self::Store,
+        Self::Memory,
+    ];
 
-    /// The kinds that a copy of the store has, too: the feed of each store is its own.
-    pub const COPIED: [Self; 6] =
-        [Self::Key, Self::Project, Self::Secret, Self::DataKey, Self::Sealed, Self::AccountEnv];
+    /// The kinds that a copy of the store has, too: the feed and the id of each store are its own.
+    pub const COPIED: [Self; 7] =
+        [Self::Key, Self::Project, Self::Secret, Self::DataKey, Self::Sealed, Self::AccountEnv, Self::Memory];
 
     /// The code on disk.
     pub fn code(self) -> u8 {

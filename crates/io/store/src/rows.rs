@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, ChangeOp, Head, Kind, MessageId, Position, Segment, SegmentId, Tally, ThreadId,
-    Timestamp,
+    Account, Actor, BlobId, Body, ChangeOp, Head, ItemKind, Kind, MessageId, Position, Relation, Segment, SegmentId,
+    Tally, ThreadId, Timestamp, Visibility,
 };
 
 use crate::{Result, StoreError};
@@ -50,6 +50,9 @@ pub struct ChangeRow {
     pub target: Position,
 }
 
+/// Items of one thread, each with its kind.
+pub type ItemsByKind = Vec<(ItemKind, Item)>;
+
 /// An item: something with its own key in a thread, and its newest entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
@@ -64,6 +67,9 @@ pub struct Item {
     /// The newest entry about it.
     pub entry: StoredEntry,
 }
+
+/// A relation of a thread, the owner of the other thread, and who may read that one.
+pub type Related = (Relation, Account, Visibility);
 
 /// What is left of a thread that was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

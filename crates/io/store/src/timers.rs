@@ -20,6 +20,8 @@ pub struct Due {
 /// Reads items that are due.
 #[derive(Debug, Clone)]
 pub struct DueQuery {
+    /// Only items of this kind.
+    pub kind: ItemKind,
     /// Due at this time or before.
     pub until: Timestamp,
     /// Only what comes after this one in the order of [`Timers::due`].
@@ -39,6 +41,6 @@ pub trait Timers: Send + Sync {
     /// What is due, the soonest first, then by key.
     fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>>;
 
-    /// When the next item after `after` is due.
-    fn next_due(&self, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>>;
+    /// When the next item of this kind after `after` is due.
+    fn next_due(&self, kind: ItemKind, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>>;
 }

@@ -122,7 +122,7 @@ async fn ready(sandbox: &Sandbox) -> Result<()> {
     Ok(())
 }
 
-/// Runs a second.
+/// How many runs end in a second.
 async fn many(sandbox: &Sandbox, sizes: &Sizes) -> Result<f64> {
     let began = Instant::now();
     let each = sizes.many / sizes.at_once;

@@ -334,7 +334,8 @@ fn change(bench: &Bench, ours: &Ours, own: &mut [Thread], ranks: Range<usize>, n
         let threads = writes.collect();
         // A time before all of them: a thread's own never goes back.
         let time = Timestamp::from_micros(BEGIN_MICROS);
-        let commit = Commit { caller: Caller::local(), time, threads, blobs: Vec::new(), idempotency: None };
+        let commit =
+            Commit { caller: Caller::local(), time, threads, blobs: Vec::new(), idempotency: None, owner: None };
         bench.runtime.block_on(Arc::clone(&ours.stores().store).commit(commit))?;
     }
     Ok(())

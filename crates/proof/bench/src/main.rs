@@ -6,8 +6,10 @@
 
 mod bench;
 mod code;
+mod effects;
 mod files;
 mod http;
+mod import;
 mod line;
 mod lists;
 mod meter;
@@ -73,6 +75,10 @@ enum Command {
     Scale(scale::ScaleArgs),
     /// Code in the sandbox: a run cold and prewarmed, beside `node -e`; runs a second; host calls; memory of a worker.
     Code(CodeArgs),
+    /// Effects: an append that schedules one beside an append, and how many that are due run in a second.
+    Effects(EffectsArgs),
+    /// Imports: 10,000 sessions of another agent, 1 GB: CPU and memory, a second import, and when all can be searched.
+    Import(ImportArgs),
     /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
     SearchEval(search_eval::EvalArgs),
     /// Works as a program that embeds Threadkeep, and says how much memory that took.
@@ -152,10 +158,34 @@ struct SearchArgs {
 }
 
 #[derive(Args)]
+struct ImportArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Sessions of about 100 kB [default: 10000, or 100 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    sessions: Option<u32>,
+}
+
+#[derive(Args)]
 struct CodeArgs {
     /// Smaller sizes: shows that everything works, not how fast it is.
     #[arg(long)]
     quick: bool,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+}
+
+#[derive(Args)]
+struct EffectsArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
     /// One JSON object a line instead of a table.
     #[arg(long)]
     json: bool,
@@ -239,6 +269,14 @@ fn main() -> ExitCode {
         Command::Code(args) => {
             let sizes = code::Sizes::of(args.quick, usize::from(args.rounds));
             code::measure(&sizes, args.quick, args.json)
+        }
+        Command::Effects(args) => {
+            let sizes = effects::Sizes::of(args.place.quick);
+            args.place.bench(usize::from(args.rounds)).and_then(|bench| effects::measure(&bench, &sizes, args.json))
+        }
+        Command::Import(args) => {
+            let sessions = args.sessions.unwrap_or(if args.place.quick { 100 } else { 10_000 });
+            args.place.bench(1).and_then(|bench| import::measure(&bench, sessions as usize, args.json))
         }
         Command::SearchEval(args) => search_eval::evaluate(&args),
         Command::Memory { place } => place.bench(1).and_then(|bench| rows::memory::work(&bench)),

@@ -92,7 +92,9 @@ impl Ours {
                     };
                     let threads = threads.iter().map(write).collect();
                     let (caller, time) = (Caller::local(), world.now());
-                    store.commit(Commit { caller, time, threads, blobs: Vec::new(), idempotency: None }).await?;
+                    store
+                        .commit(Commit { caller, time, threads, blobs: Vec::new(), idempotency: None, owner: None })
+                        .await?;
                 }
                 Result::Ok(())
             })

@@ -49,6 +49,7 @@ fn a_quick_run_gives_every_row_with_finite_numbers() {
         ("append-history", 10),
         ("at-rest", 1),
         ("chain", 4),
+        ("context", 6),
         ("fork", 24),
         ("list", 2),
         ("memory", 2),
@@ -72,6 +73,7 @@ fn a_quick_run_on_a_server_gives_every_row_and_leaves_nothing_there() {
         ("append-history", 10),
         ("at-rest", 1),
         ("chain", 4),
+        ("context", 6),
         ("feed", 8),
         ("fork", 18),
         ("list", 2),
@@ -266,7 +268,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
     let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     build_server();
     // A server has no pages of its own to count, and is neither copied nor imported into.
-    for (store, upkeep, write) in [(None, 10, 26), (Some(threadkeep_throwaway::postgres()), 6, 22)] {
+    for (store, upkeep, write) in [(None, 10, 31), (Some(threadkeep_throwaway::postgres()), 6, 26)] {
         let store = store.into_iter().flat_map(|url| ["--store", url]);
         let args: Vec<&str> = ["scale", "--quick", "--json"].into_iter().chain(store).collect();
         let mut rows: BTreeMap<String, usize> = BTreeMap::new();
@@ -323,6 +325,15 @@ fn a_kept_store_is_measured_again_and_stays_as_it_is() {
 fn code_is_measured() {
     let lines = objects(run(&["code", "--quick", "--rounds", "1", "--json"]));
     assert!(lines.len() >= 6, "{lines:?}");
+    for line in lines {
+        assert!(line["ours"].as_f64().is_some_and(|number| number.is_finite() && number > 0.0), "{line}");
+    }
+}
+
+#[test]
+fn effects_are_measured() {
+    let lines = objects(run(&["effects", "--quick", "--rounds", "1", "--json"]));
+    assert_eq!(lines.len(), 8, "{lines:?}");
     for line in lines {
         assert!(line["ours"].as_f64().is_some_and(|number| number.is_finite() && number > 0.0), "{line}");
     }

@@ -9,8 +9,9 @@ use threadkeep_model::{
     SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
 };
 use threadkeep_store::{
-    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, KeyQuery,
-    LeftOutQuery, ListQuery, MessageQuery, Remembered, Result, Store, StoreError, StoredEntry, Stores, Total, UploadId,
+    Blobs, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Item, ItemList, ItemQuery, ItemsByKind,
+    KeyQuery, LeftOutQuery, ListQuery, MessageQuery, Related, Remembered, Result, Store, StoreError, StoredEntry,
+    Stores, Total, UploadId,
 };
 
 use crate::Chance;
@@ -121,8 +122,8 @@ impl Store for Faulty {
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
         self.inner.store.changes(query)
     }
-    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
-        self.inner.store.relations(thread)
+    fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>> {
+        self.inner.store.relations(threads)
     }
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
         self.inner.store.checkpoints(thread)
@@ -141,6 +142,12 @@ impl Store for Faulty {
 
     fn items(&self, query: ItemQuery) -> BoxFuture<'_, Result<Vec<Item>>> {
         self.inner.store.items(query)
+    }
+    fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>> {
+        self.inner.store.items_of(threads, kinds)
+    }
+    fn count_items(&self, query: ItemQuery) -> BoxFuture<'_, Result<usize>> {
+        self.inner.store.count_items(query)
     }
     fn delivered(&self, queued: QueuedId) -> BoxFuture<'_, Result<Option<MessageId>>> {
         self.inner.store.delivered(queued)
@@ -173,6 +180,22 @@ impl Blobs for Faulty {
 
     fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>> {
         self.inner.blobs.finish_upload(upload, blob, size)
+    }
+
+    fn finish_elsewhere(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<bool>> {
+        self.inner.blobs.finish_elsewhere(upload, blob, size)
+    }
+
+    fn objects_in_use(&self, objects: Vec<UploadId>) -> BoxFuture<'_, Result<Vec<UploadId>>> {
+        self.inner.blobs.objects_in_use(objects)
+    }
+
+    fn apart_above(&self) -> usize {
+        self.inner.blobs.apart_above()
+    }
+
+    fn sweep_objects(&self) -> BoxFuture<'_, Result<u64>> {
+        self.inner.blobs.sweep_objects()
     }
 
     fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>> {

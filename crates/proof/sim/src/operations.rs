@@ -1,9 +1,9 @@
 //! The operations of a random history, each carried out on the store and said again in the model.
 
 use threadkeep::{
-    ActivateSkill, Append, Assign, At, Begin, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event,
-    EventKind, Fork, ForkPoint, Json, MessageBody, MessageId, Position, Redo, Rollback, RollbackTo, SetCheckpoint,
-    Skill, StoreError, ThreadId, Truncate, TruncateFrom, Update,
+    ActivateSkill, Append, Assign, At, Content, Create, Delete, DeleteMessage, EditMessage, Error, Event, EventKind,
+    Fork, ForkPoint, Json, MessageBody, MessageId, Position, Redo, Rollback, RollbackTo, SetCheckpoint, Skill,
+    StartRun, StoreError, ThreadId, Truncate, TruncateFrom, Update,
 };
 use threadkeep_model::Kind;
 
@@ -65,7 +65,7 @@ impl Run {
 
     /// An execution begins, replacing an open one, and takes up waiting messages.
     pub(crate) async fn begin(&mut self, thread: ThreadId) {
-        let result = self.engine.begin(thread, Begin { take_over: true, ..Begin::default() }).await;
+        let result = self.engine.start_run(thread, StartRun { take_over: true, ..StartRun::caller() }).await;
         if !self.settled(Some(thread), result).await.happened() {
             return;
         }

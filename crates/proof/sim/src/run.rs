@@ -239,6 +239,8 @@ impl Run {
     pub(crate) async fn log_two(&mut self, thread: ThreadId, hidden: Option<Vec<Item>>) {
         let version = self.model.thread(thread).version;
         let mut told = self.after(thread, version).await;
+        // The run that worked on what is gone ends with it.
+        let ended = told.pop_if(|(_, kind, _)| *kind == Kind::RunEnded);
         // If no link leads to the thread's birth, its agent is logged again.
         let again = told.iter().filter(|(_, kind, _)| *kind == Kind::AgentAssigned).count();
         assert_eq!(told.len(), 1 + again + usize::from(hidden.is_some()), "{}", self.context());
@@ -247,6 +249,9 @@ impl Run {
         told.into_iter().for_each(|(_, kind, time)| known.log(kind, time));
         if let Some((hidden, (_, kind, time))) = hidden.zip(hides) {
             known.now.view = hidden;
+            known.log(kind, time);
+        }
+        if let Some((_, kind, time)) = ended {
             known.log(kind, time);
         }
     }

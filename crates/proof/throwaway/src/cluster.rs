@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::installation::{Installation, run};
-use crate::{Error, random_hex};
+use crate::{Error, random_hex, random_port};
 
 const SUPERUSER: &str = "threadkeep";
 
-/// Below the ports that systems hand out for outgoing connections, so that none of those takes a crashed server's port.
-const PORTS: std::ops::Range<u16> = 15_000..32_000;
 const PORTS_TRIED_MAX: usize = 20;
 
 /// Durable against a crash of the server, which is what tests see, and not against a power cut, which is slow. A socket
@@ -247,12 +245,6 @@ impl Drop for Watchdog {
             eprintln!("waiting for the watchdog of a PostgreSQL server: {error}");
         }
     }
-}
-
-fn random_port() -> u16 {
-    let random = getrandom::u32().expect("the system has random bytes");
-    let below_length = random % u32::from(PORTS.end - PORTS.start);
-    PORTS.start + u16::try_from(below_length).expect("the range is shorter than 65536")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {

@@ -1,17 +1,23 @@
-//! Throwaway servers for tests. Today: PostgreSQL, from Debian's package `postgresql` or from the path.
+//! Throwaway servers for tests: PostgreSQL, PgBouncer and Redis, from Debian's packages `postgresql`, `pgbouncer` and
+//! `redis-server` or from the path.
 //!
 //! A test asks for a [`schema`] of its own on the server that its process shares, and hands [`Schema::url`] to the store.
 //! A test that crashes its server starts a [`Cluster`] of its own. Nothing outlives the test process, however it ends.
 //!
-//! `cluster` starts and stops a server, `installation` finds its programs and runs them, `sql` asks a server.
+//! `cluster` starts and stops a server, `installation` finds its programs and runs them, `sql` asks a server. [`RedisServer`]
+//! is a Redis, [`Pooler`] a PgBouncer.
 
 mod cluster;
 mod error;
 mod installation;
+mod pooler;
+mod redis;
 mod sql;
 
 pub use cluster::{Cluster, Hung};
 pub use error::Error;
+pub use pooler::Pooler;
+pub use redis::RedisServer;
 pub use sql::sql;
 
 use std::fmt::Write as _;
@@ -116,6 +122,15 @@ impl Drop for Schema {
             }
         }
     }
+}
+
+/// Below the ports that systems hand out for outgoing connections, so that none of those takes a crashed server's port.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+
+fn random_port() -> u16 {
+    let random = getrandom::u32().expect("the system has random bytes");
+    let below_length = random % u32::from(PORTS.end - PORTS.start);
+    PORTS.start + u16::try_from(below_length).expect("the range is shorter than 65536")
 }
 
 /// `BYTES` random bytes as lower case hex.

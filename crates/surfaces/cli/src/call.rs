@@ -54,7 +54,7 @@ fn declared(name: &str) -> Result<Declaration, Invalid> {
 impl Call {
     /// Whether it may begin a new store.
     pub(crate) fn may_begin(&self) -> bool {
-        ["create", "create-key", "create-project", "set-account-env"].contains(&self.name.name)
+        ["add-memory", "create", "create-key", "create-project", "set-account-env"].contains(&self.name.name)
     }
 
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {

@@ -11,15 +11,20 @@ use threadkeep::{ActorKind, Invalid};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
 use crate::commands::{self, Command};
-use crate::config::{File, Unflagged};
+use crate::config::File;
 use crate::context::{Acting, Context};
 use crate::examples::with_examples;
 use crate::failure::{Failure, report};
+use crate::objects;
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
 use crate::refusal::Asked;
 use crate::screen::Look;
+use crate::settings::Unflagged;
 use crate::{help, refusal, spelling};
+
+/// The stack of each thread of a server.
+const STACK_BYTES: usize = 8 << 20;
 
 /// Threads for AI agents: durable, forkable conversations in one file, or on a server.
 #[derive(Debug, Parser)]
@@ -50,6 +55,16 @@ struct Global {
         hide_short_help = true
     )]
     data_folder: Option<PathBuf>,
+    /// An object store for large contents: s3://BUCKET/PREFIX (?endpoint=URL, keys in AWS_ACCESS_KEY_ID …) or file:DIR
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "THREADKEEP_OBJECTS",
+        hide_env = true,
+        hide_short_help = true
+    )]
+    objects: Option<String>,
     /// A server, such as https://keep.example; its key is in THREADKEEP_KEY
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_SERVER", hide_env = true, hide_short_help = true)]
     server: Option<String>,
@@ -85,6 +100,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
             server: given(&matches, "server", &cli.global.server),
             store: given(&matches, "store", &cli.global.store),
             data: given(&matches, "data_folder", &cli.global.data_folder),
+            objects: given(&matches, "objects", &cli.global.objects),
         };
         Ok((named, matches, cli))
     });
@@ -92,7 +108,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         cli.global.look.settle(cli.global.json);
     }
     match parsed {
-        Ok((named, matches, cli)) => match without_store(&cli.command, &matches, &file, cli.global.json) {
+        Ok((named, matches, cli)) => match without_store(&cli.command, &named, &matches, &file, cli.global.json) {
             Some(Ok(())) => ExitCode::SUCCESS,
             Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
             None => match file.unflagged() {
@@ -107,6 +123,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
 /// Carries out a command that needs no store; none for all others.
 fn without_store(
     command: &Command,
+    named: &Named,
     matches: &clap::ArgMatches,
     file: &File,
     json: bool,
@@ -118,6 +135,16 @@ fn without_store(
         Command::Code(commands::Code::Run(run)) if run.is_alone() => {
             file.unflagged().and_then(|settings| run.run_alone(settings.sandbox, json, &mut out))
         }
+        Command::Agents(commands::Agents::Check(check)) => file
+            .unflagged()
+            .and_then(|settings| check.run_alone(&named.definitions(file)?, settings.sandbox, json, &mut out)),
+        Command::Agents(commands::Agents::New(new)) => {
+            named.definitions(file).and_then(|folder| new.run_alone(&folder, json, &mut out))
+        }
+        Command::Agents(commands::Agents::Pack(pack)) => file
+            .unflagged()
+            .and_then(|settings| pack.run_alone(&named.definitions(file)?, settings.sandbox, json, &mut out)),
+        Command::Mcp(mcp) => mcp.install(|| named.clone().place(), &mut out)?,
         Command::Man(man) => man.clone().run(with_examples(Cli::command(), MAN_COLUMNS), &mut out),
         _ => return None,
     };
@@ -125,19 +152,28 @@ fn without_store(
 }
 
 /// The places that flags, environment and file name.
+#[derive(Clone)]
 struct Named {
     server: Given<String>,
     store: Given<String>,
     data: Given<PathBuf>,
+    objects: Given<String>,
 }
 
 impl Named {
     fn place(self) -> Result<Place, Failure> {
-        let Self { server, store, data } = self;
+        let Self { server, store, data, objects } = self;
         if matches!((&server, &store), (Some((_, true)), Some((_, true)))) {
             return Err(Invalid::parameter("server", "goes without --store; name one of them").into());
         }
-        Ok(Place::new(server, store, data))
+        let objects = objects.map(|(url, _)| objects::parse(&url)).transpose()?;
+        Ok(Place::new(server, store, data).with_objects(objects))
+    }
+
+    /// The folder of definitions.
+    fn definitions(&self, file: &File) -> Result<PathBuf, Failure> {
+        let usual = || self.clone().place().map(|place| place.definitions());
+        file.unflagged()?.definitions.map_or_else(usual, Ok)
     }
 }
 
@@ -165,7 +201,8 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged, asked: &Asked<'_>) -> 
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
-    let runtime = match runtime.enable_all().build() {
+    // Runs of agents are deep stacks where nothing is optimized.
+    let runtime = match runtime.thread_stack_size(STACK_BYTES).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let problem = Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start: {error}"));

@@ -92,7 +92,8 @@ impl Run {
 
     /// Runs it without any thread.
     pub(crate) fn run_alone(&self, settings: sandbox::Settings, json: bool, out: &mut Out) -> Result<(), Failure> {
-        let mut execution = code::start_alone(&Sandbox::new(settings), self.request()?)?;
+        let request = RunCode { stream: true, ..self.request()? };
+        let mut execution = code::start_alone(&Sandbox::new(settings), request)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|error| Problem::new(Status::Internal, ErrorCode::Internal, format!("cannot start: {error}")))?;

@@ -10,9 +10,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{IfMissing, Place};
 use crate::{
-    agent, authority, backup, branch, call, code, config, copy, demo, emit, env, events, files, follow, health, inject,
-    keys, lifecycle, list, merge, message, owner, projects, refer, relate, say, search, serve, shell, show, thread,
-    transfer, tree, tree_files, upkeep, values, watch, work, writer,
+    agent, agents, ask, authority, backup, branch, call, chat, code, config, copy, demo, effects, emit, env, events,
+    export, files, follow, given, health, import, inject, keys, lifecycle, list, mcp, memory, merge, message, open,
+    owner, projects, refer, relate, runs, say, search, serve, shell, show, thread, tools, transfer, tree, tree_files,
+    upkeep, values, watch, work, writer,
 };
 
 /// Makes enums of commands, and the way from each command to its code. Those in a second block need no store, and were
@@ -20,19 +21,20 @@ use crate::{
 macro_rules! commands {
     ($(
         $(#[$enum_meta:meta])*
-        $enum:ident { $($(#[$meta:meta])* $name:ident($type:ty),)* } $({ $($free:ident($free_type:ty),)* })?
+        $enum:ident { $($(#[$meta:meta])* $name:ident($type:ty),)* } $({ $($(#[$free_meta:meta])* $free:ident($free_type:ty),)* })?
     )*) => {$(
         $(#[$enum_meta])*
         #[derive(Debug, Subcommand)]
         pub(crate) enum $enum {
             $($(#[$meta])* $name($type),)*
-            $($(#[command(hide = true)] $free($free_type),)*)?
+            $($($(#[$free_meta])* $free($free_type),)*)?
         }
 
         impl $enum {
             pub(crate) async fn run(self, context: &mut Context) -> Result<ExitCode, Failure> {
                 match self {
-                    $(Self::$name(command) => command.run(context).await.map(Exit::code),)*
+                    // Each in a box: together they would be one type that is too deep to lay out.
+                    $(Self::$name(command) => Box::pin(command.run(context)).await.map(Exit::code),)*
                     $($(Self::$free(_) => Ok(ExitCode::SUCCESS),)*)?
                 }
             }
@@ -67,6 +69,8 @@ commands! {
         Show(show::Show),
         #[command(alias = "append")]
         Say(say::Append),
+        Ask(ask::Ask),
+        Chat(chat::Chat),
         Tail(follow::Tail),
         Search(search::Search),
         /// Change a thread, archive it, close it, delete it, link it to others
@@ -76,7 +80,7 @@ commands! {
         Tree(tree::Tree),
         Rollback(branch::Rollback),
         Merge(merge::Merge),
-        /// Work on a thread as an agent: start a run, go a step further, end it
+        /// Start, list and stop the runs of agents; take their steps by hand
         #[command(subcommand)]
         Run(Run),
         /// Queue messages for the next step of a run
@@ -94,10 +98,19 @@ commands! {
         /// Keep JSON values under keys of a thread
         #[command(subcommand)]
         Kv(Kv),
+        /// Schedule work for later, list and cancel it
+        #[command(subcommand, hide = true)]
+        Effects(Effects),
         /// Set, list and remove the variables and secrets of threads and accounts
         #[command(subcommand, hide = true, after_help = env::EXAMPLES)]
         Env(Env),
+        #[command(hide = true)]
+        Import(import::Import),
+        #[command(hide = true)]
+        Export(export::Export),
         Serve(Box<serve::Serve>),
+        #[command(hide = true)]
+        Open(open::Open),
         /// Make, list and revoke the keys that open a server
         #[command(subcommand, after_help = keys::EXAMPLES)]
         Keys(Keys),
@@ -113,12 +126,25 @@ commands! {
         /// Make, show, change and delete the projects that threads belong to
         #[command(subcommand, hide = true, after_help = projects::EXAMPLES)]
         Projects(Projects),
+        #[command(hide = true)]
+        Context(given::Given),
+        /// Remember texts across threads; list, search, edit and forget them
+        #[command(subcommand, hide = true, after_help = memory::EXAMPLES)]
+        Memory(Memory),
         /// Show, complete or rebuild the search index
         #[command(subcommand, hide = true, after_help = search::INDEX_HELP)]
         Index(Index),
         /// Run JavaScript and TypeScript that reaches nothing but what it is granted
         #[command(subcommand, hide = true)]
         Code(Code),
+        /// Write, check, list and show agents, prompts, models and tools
+        #[command(subcommand, hide = true, after_help = agents::EXAMPLES)]
+        Agents(Agents),
+        /// List, invoke and queue the tools of a thread
+        #[command(subcommand, hide = true, after_help = tools::EXAMPLES)]
+        Tools(Tools),
+        #[command(hide = true)]
+        Mcp(mcp::Mcp),
         #[command(hide = true)]
         Demo(demo::Demo),
         #[command(hide = true)]
@@ -129,8 +155,11 @@ commands! {
         Complete(shell::Complete),
     }
     {
+        #[command(hide = true)]
         Config(Box<config::Config>),
+        #[command(hide = true)]
         Completions(shell::Completions),
+        #[command(hide = true)]
         Man(shell::Man),
     }
 
@@ -173,11 +202,14 @@ commands! {
         Decisions(inject::Decisions),
     }
 
-    /// A run: one execution of an agent on a thread.
+    /// Runs: the work of agents on a thread.
     Run {
-        Start(work::Begin),
-        Step(work::Step),
-        End(work::End),
+        Start(runs::Start),
+        Step(runs::Step),
+        End(runs::End),
+        List(runs::List),
+        Show(runs::Show),
+        Stop(runs::Stop),
         Messages(work::ModelMessages),
         Inject(inject::Inject),
         Injections(inject::Injections),
@@ -241,6 +273,16 @@ commands! {
         Rm(values::DeleteValue),
     }
 
+    /// Work that runs later.
+    Effects {
+        #[command(alias = "ls")]
+        List(effects::List),
+        Add(effects::Add),
+        #[command(alias = "delete")]
+        Rm(effects::Rm),
+        Adopt(effects::Adopt),
+    }
+
     /// Variables of threads and accounts.
     Env {
         #[command(alias = "ls")]
@@ -285,10 +327,42 @@ commands! {
         Rm(projects::Delete),
     }
 
+    /// Texts that are remembered across threads.
+    Memory {
+        Add(memory::Add),
+        #[command(alias = "ls")]
+        List(memory::List),
+        Show(memory::Show),
+        Search(memory::Search),
+        Edit(memory::Edit),
+        #[command(alias = "delete")]
+        Rm(memory::Rm),
+    }
+
     /// Code in a sandbox.
     Code {
         Run(code::Run),
         Terminate(code::Terminate),
+    }
+
+    /// The folder of definitions.
+    Agents {
+        #[command(alias = "ls")]
+        List(agents::List),
+        Show(agents::Show),
+    }
+    {
+        Check(agents::Check),
+        New(agents::New),
+        Pack(agents::Pack),
+    }
+
+    /// Tools on a thread.
+    Tools {
+        #[command(alias = "ls")]
+        List(tools::List),
+        Invoke(tools::Invoke),
+        Queue(tools::Queue),
     }
 
     /// The search index.
@@ -305,7 +379,7 @@ commands! {
         Restore(backup::Restore),
         Export(transfer::Export),
         Import(transfer::Import),
-        Copy(copy::Copy),
+        Copy(Box<copy::Copy>),
         Gc(upkeep::Gc),
         RotateKey(env::RotateKey),
         Health(health::Health),
@@ -317,14 +391,19 @@ impl Command {
     /// What it does where there is no store.
     pub(crate) fn if_missing(&self) -> IfMissing {
         match self {
-            Self::New(_) | Self::Serve(_) | Self::Demo(_) => IfMissing::Begin,
+            Self::New(_) | Self::Serve(_) | Self::Demo(_) | Self::Import(_) | Self::Mcp(_) | Self::Chat(_) => {
+                IfMissing::Begin
+            }
             Self::Store(Store::Import(_) | Store::Restore(_)) => IfMissing::Begin,
             Self::Keys(Keys::Create(_)) | Self::Projects(Projects::Create(_)) | Self::Env(Env::Set(_)) => {
                 IfMissing::Begin
             }
             Self::Call(call) if call.may_begin() => IfMissing::Begin,
             Self::Ls(_) | Self::Search(_) | Self::Complete(_) | Self::Approvals(Approvals::List(_)) => IfMissing::Empty,
-            Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) => IfMissing::Empty,
+            Self::Keys(Keys::List(_)) | Self::Projects(Projects::List(_)) | Self::Agents(_) => IfMissing::Empty,
+            Self::Tools(Tools::List(_)) => IfMissing::Empty,
+            Self::Memory(Memory::Add(_)) => IfMissing::Begin,
+            Self::Memory(Memory::List(_) | Memory::Search(_)) => IfMissing::Empty,
             _ => IfMissing::Fail,
         }
     }

@@ -14,12 +14,12 @@ use serde::Serialize;
 use threadkeep::StoreUrl;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 
-use crate::embedding::{EMBEDDER_KEY, Embedding};
+use crate::embedding::EMBEDDER_KEY;
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE};
 use crate::refusal::{self, near};
-use crate::settings::{Checks, JWT_SECRET, ServerSettings};
+use crate::settings::{JWT_SECRET, ServerSettings, Unflagged};
 use crate::text::visible;
 
 /// The file that is read if it exists and no other is named.
@@ -27,7 +27,8 @@ const FILE: &str = "threadkeep.toml";
 const FILE_VARIABLE: &str = "THREADKEEP_CONFIG";
 const KEY_VARIABLE: &str = "THREADKEEP_KEY";
 /// Flags of all commands that are settings, by their ids and names.
-const GLOBAL: [(&str, &str); 3] = [("store", "store"), ("data_folder", "data"), ("server", "server")];
+const GLOBAL: [(&str, &str); 4] =
+    [("store", "store"), ("data_folder", "data"), ("objects", "objects"), ("server", "server")];
 /// Commands that have the settings of a server.
 const WITH_SETTINGS: [&str; 2] = ["serve", "config"];
 
@@ -46,19 +47,6 @@ THREADKEEP_EMBEDDER_KEY.")]
 pub(crate) struct Config {
     #[command(flatten)]
     pub(crate) settings: ServerSettings,
-}
-
-/// Settings from the environment and the file, for commands without flags for them.
-#[derive(Debug)]
-pub(crate) struct Unflagged {
-    /// How merges are checked.
-    pub(crate) checks: Checks,
-    /// Where vectors come from.
-    pub(crate) embedding: Embedding,
-    /// The key file of the secrets, if another one than usual is named.
-    pub(crate) key_file: Option<PathBuf>,
-    /// How code is caged.
-    pub(crate) sandbox: threadkeep::sandbox::Settings,
 }
 
 /// A file that does not hold settings.
@@ -131,7 +119,8 @@ impl File {
             .map_err(|error| refusal::problem(&error, &command, &none, self))?;
         settings.limits()?;
         let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
-        Ok(Unflagged { checks, embedding, key_file: settings.key_file(), sandbox: settings.sandbox() })
+        let (key_file, definitions) = (settings.key_file(), settings.definitions());
+        Ok(Unflagged { checks, embedding, key_file, sandbox: settings.sandbox(), definitions })
     }
 
     /// The line of the file with the setting `name`, and which file it is.
@@ -247,7 +236,13 @@ impl Config {
 fn shown(file: &File, matches: &ArgMatches, id: &str, name: &str) -> Shown {
     let raw =
         matches.get_raw(id).and_then(|mut values| values.next()).map(|value| value.to_string_lossy().into_owned());
-    let value = raw.filter(|value| !value.is_empty()).map(|value| if name == "store" { safe(&value) } else { value });
+    let value = raw.filter(|value| !value.is_empty()).map(|value| match name {
+        "store" => safe(&value),
+        // An unknown URL may hold a key.
+        "streams" => without_password(&value),
+        "objects" if crate::objects::parse(&value).is_err() => "(not understood)".to_owned(),
+        _ => value,
+    });
     let source = file.source(matches, id, name);
     let value = value.or_else(|| match name {
         "data" => Some(DEFAULT_FOLDER.to_owned()),
@@ -256,6 +251,11 @@ fn shown(file: &File, matches: &ArgMatches, id: &str, name: &str) -> Shown {
         _ => None,
     });
     Shown { name: name.to_owned(), value, source }
+}
+
+/// The address of a Redis without its password.
+fn without_password(url: &str) -> String {
+    url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("redis://{host}"))
 }
 
 /// A store's address without its password.

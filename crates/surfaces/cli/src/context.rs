@@ -5,20 +5,24 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use threadkeep::model::LeaseToken;
+use threadkeep::runtime::{Background, Runtime};
+use threadkeep::sandbox::Sandbox;
 use threadkeep::{Actor, ActorKind, Caller, Engine, IdempotencyKey, Invalid, StoreUrl, ThreadId, Version};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 use threadkeep_client::Client;
 
-use crate::config::Unflagged;
 use crate::editor::{self, Draft};
 use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
 use crate::input::or_stdin;
+use crate::inside::Inside;
 use crate::naming;
+use crate::objects::ObjectsUrl;
 use crate::out::Out;
 use crate::place::{Hints, IfMissing, Place};
 use crate::reach::{self, Reached, Store};
+use crate::settings::Unflagged;
 
 /// On what condition a thread is changed.
 #[derive(Debug, Args)]
@@ -70,6 +74,7 @@ pub(crate) struct Context {
     place: Place,
     store: Store,
     embedding: Embedding,
+    inside: Inside,
     named: Option<ThreadId>,
     /// A text that was written in an editor, until it is stored.
     draft: Option<Draft>,
@@ -88,14 +93,16 @@ impl Context {
     ) -> Result<Self, Failure> {
         let caller = acting.caller()?;
         let place = &place.clone().with_key_file(settings.key_file.clone());
-        let Reached { mut client, store } =
-            reach::reach(place, missing, settings.checks.settings(), settings.sandbox).await?;
+        let definitions = settings.definitions.unwrap_or_else(|| place.definitions());
+        let inside = Inside { validation: settings.checks.settings(), sandbox: settings.sandbox, definitions };
+        let Reached { mut client, store } = reach::reach(place, missing, inside.clone()).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }
         let (hints, place) = (place.hints(), place.clone());
         let (out, embedding) = (Out::new(), settings.embedding);
-        Ok(Self { client, out, json, hints, caller, place, store, embedding, named: None, draft: None, writer: None })
+        let (named, draft, writer) = (None, None, None);
+        Ok(Self { client, out, json, hints, caller, place, store, embedding, inside, named, draft, writer })
     }
 
     /// The store itself, because `what` does not go over the wire.
@@ -115,12 +122,25 @@ impl Context {
         })
     }
 
+    /// The object store of the store.
+    pub(crate) fn objects(&self) -> Option<&ObjectsUrl> {
+        self.place.objects.as_ref()
+    }
+
     /// The store itself, if the client talks to it directly.
     pub(crate) fn own_engine(&self) -> Option<Engine> {
         match &self.store {
             Store::Open(engine) => Some(engine.acting_as(self.caller.clone())),
             Store::Beside(_) | Store::Elsewhere => None,
         }
+    }
+
+    /// Works on runs in this process, where no server does: until the handle is dropped.
+    pub(crate) fn work_here(&self) -> Option<Background> {
+        let Store::Open(engine) = &self.store else { return None };
+        let Inside { sandbox, definitions, .. } = &self.inside;
+        let runtime = Runtime::builder(engine.clone()).sandbox(Sandbox::new(sandbox.clone()));
+        Some(runtime.definitions(definitions).build().start())
     }
 
     /// The same engine, with vectors as the environment and the file say. It is only asked for where they are needed: an
@@ -177,6 +197,11 @@ impl Context {
     /// Whether the store may be shared by several machines.
     pub(crate) fn is_shared(&self) -> bool {
         !matches!(self.place.url.parse(), Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory))
+    }
+
+    /// The store, by its URL; empty if only a server is known.
+    pub(crate) fn store_url(&self) -> &str {
+        &self.place.url
     }
 
     pub(crate) fn folder(&self) -> PathBuf {

@@ -8,6 +8,7 @@ use threadkeep_calls as calls;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::objects::{self, ObjectsUrl};
 use crate::place::Place;
 use crate::progress::Bar;
 use crate::text::counted;
@@ -18,13 +19,14 @@ use crate::text::counted;
 Examples:
   threadkeep store copy --from ./threadkeep-data/threadkeep.db --to sqlite:elsewhere.db
   threadkeep store copy --from ./threadkeep-data/threadkeep.db --to postgres://user@host/database
+  threadkeep store copy --from a.db --from-objects file:a-objects --to b.db --to-objects s3://bucket/b
 
 Threads appear in the target at the end. Then everything is read back from it, and has to have the hash of what was \
 read from the source. A copy that was broken off goes on where it stopped when it is run again; one that was finished \
 is verified.
 
 Threads that others write to meanwhile are copied as they were when the copy began. Nobody should write to the target \
-before it is done. --store and --data are not used here.")]
+before it is done. --store, --data and --objects are not used here.")]
 pub(crate) struct Copy {
     /// The store to copy: sqlite:PATH, a path, or postgres://user@host/database
     #[arg(long, value_name = "URL")]
@@ -32,6 +34,12 @@ pub(crate) struct Copy {
     /// The store to copy it to; it is made if it is not there
     #[arg(long, value_name = "URL")]
     to: String,
+    /// The object store that has large contents of the source
+    #[arg(long, value_name = "URL", value_parser = objects::parse)]
+    from_objects: Option<ObjectsUrl>,
+    /// The object store that gets large contents of the copy; without it, the store itself does
+    #[arg(long, value_name = "URL", value_parser = objects::parse)]
+    to_objects: Option<ObjectsUrl>,
 }
 
 impl Copy {
@@ -45,11 +53,11 @@ impl Copy {
         if is_same(&from, &to) {
             return Err(Invalid::parameter("to", "is the store that is to be copied; name another one").into());
         }
-        Ok(Place::on_command_line(&self.from))
+        Ok(Place::on_command_line(&self.from).with_objects(self.from_objects.clone()))
     }
 
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let target = threadkeep::open(&self.to)?;
+        let target = objects::open(&self.to, self.to_objects.as_ref())?;
         let bar = Bar::new();
         let report = context.engine("copy")?.copy_to(&target, bar.as_progress()).await?;
         drop(bar);

@@ -2,18 +2,21 @@
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::{Json, MessageBody, Role, ThreadId};
+use threadkeep::runtime::{Runtime, starter};
+use threadkeep::{ActorKind, Engine, Json, MessageBody, Role, SystemWorld, ThreadId, World as _};
 use threadkeep_calls as calls;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot_read};
 use crate::tree;
 
 /// Make a small living example: a thread with a checkpoint, a fork, a handoff, a subagent and a message that waits
+/// (with --agent, play a run of an agent)
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  threadkeep demo          then try what it prints; threadkeep thread rm removes its threads again")]
+  threadkeep demo          then try what it prints; threadkeep thread rm removes its threads again
+  threadkeep demo --agent  play a run of an agent, offline and without a model")]
 pub(crate) struct Demo {}
 
 /// The threads that were made.
@@ -28,6 +31,9 @@ struct Made {
 
 impl Demo {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if context.actor().kind == ActorKind::Agent {
+            return play(context).await;
+        }
         let client = context.client.clone();
         let create = calls::Create::titled("Demo: a garden in the shade")
             .field("metadata", Json::parse("metadata", r#"{"tags":["demo"]}"#)?)
@@ -73,6 +79,56 @@ impl Demo {
         context.out.line("")?;
         self::next(context, &made)
     }
+}
+
+/// Plays a run of the first agent in a folder of its own, which is removed afterwards.
+async fn play(context: &mut Context) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| cannot_read("the folder of the demo", &error);
+    let folder = std::env::temp_dir().join(format!("threadkeep-demo-{:032x}", SystemWorld.chance()));
+    starter::write(&folder, "helper").map_err(cannot)?;
+    let engine = threadkeep::open("memory:")?;
+    let runtime = Runtime::builder(engine.clone()).definitions(&folder).build();
+    let working = runtime.start();
+    let played = played(context, &engine).await;
+    working.stop().await;
+    std::fs::remove_dir_all(&folder).map_err(cannot)?;
+    played
+}
+
+async fn played(context: &mut Context, engine: &Engine) -> Result<(), Failure> {
+    let text = "How many words are in this sentence?";
+    let create = calls::Create::titled("Demo: an agent").field("agentId", Json::string("helper"));
+    let thread = engine.create(create).await?.id;
+    let message = Some(MessageBody::user(text).into());
+    let run = engine.start_run(thread, calls::StartRun { message, ..calls::StartRun::default() }).await?.run.id;
+    context.out.line(format!("you        {text}"))?;
+    let mut stream = engine.run_stream(run, None).await?;
+    while let Some(news) = stream.next().await? {
+        let line = match news.event {
+            calls::RunEvent::Assistant { content, stream_status: calls::StreamStatus::Complete, .. }
+                if !content.is_empty() =>
+            {
+                format!("agent      {content}")
+            }
+            calls::RunEvent::ToolCall { tool_name, status } => match status {
+                calls::ToolState::Executing => format!("tool       {tool_name} runs"),
+                calls::ToolState::Completed => format!("tool       {tool_name} is done"),
+                calls::ToolState::Failed => format!("tool       {tool_name} failed"),
+            },
+            calls::RunEvent::Status { status, .. } => format!("run        {status}"),
+            calls::RunEvent::Assistant { .. } | calls::RunEvent::Timing { .. } => continue,
+        };
+        context.out.line(line)?;
+    }
+    context.out.line("")?;
+    context.out.line("Your own agent:")?;
+    for (command, what) in
+        [("agents new helper", "write the files of this agent"), ("chat --agent-id helper", "talk with it")]
+    {
+        let command = context.hints.command(command);
+        context.out.line(format!("  {command:<40}  {what}"))?;
+    }
+    Ok(())
 }
 
 fn said(role: Role, text: &str) -> calls::NewMessage {

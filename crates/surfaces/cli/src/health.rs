@@ -43,7 +43,7 @@ impl SignIn {
     }
 }
 
-fn needs_server(context: &Context) -> Result<(), Failure> {
+pub(crate) fn needs_server(context: &Context) -> Result<(), Failure> {
     if context.is_served() {
         return Ok(());
     }

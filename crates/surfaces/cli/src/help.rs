@@ -34,20 +34,16 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Work of agents",
         &[
-            ("run", "Start, continue and end a run on a thread"),
-            ("queue", "Queue messages for the next step of a run"),
+            ("ask", "Ask the agent of a thread, print its answer"),
+            ("chat", "Talk with an agent in the terminal"),
+            ("run", "Start, list, show and stop runs of agents"),
             ("approvals", "Ask for authority, approve, deny, delegate"),
-            ("subagents", "Start subagents, and follow them"),
         ],
     ),
     ("Files and values", &[("files", "Read, write, search and compare files"), ("kv", "Keep JSON values under keys")]),
     (
         "Server and upkeep",
-        &[
-            ("serve", "Serve threads over HTTP"),
-            ("keys", "Make, list and revoke keys of a server"),
-            ("store", "Check, back up, copy, export, import"),
-        ],
+        &[("serve", "Serve threads over HTTP, with a web page"), ("store", "Check, back up, copy, export, import")],
     ),
 ];
 
@@ -55,9 +51,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
 const WIDE: usize = 76;
 
 const MORE: &str = "\
-More: env, code, messages, lock, projects, index, demo,
-  config, call, completions, man. One command:
-  threadkeep COMMAND -h. All options: threadkeep --help.";
+More: agents, call, code, completions, config, context,
+demo, env, effects, export, import, index, keys, lock, man,
+mcp, memory, messages, open, projects, queue, subagents,
+tools. One: COMMAND -h. All: --help.";
 
 const LONG: &str = "\
 Examples:

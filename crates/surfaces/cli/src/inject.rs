@@ -16,7 +16,7 @@ const SHOWN_MAX: usize = 100;
 /// Give the run data, a constraint, feedback or a priority; print the id of the injection
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The next begin or step of an execution gives it to the executor and acknowledges it, once. It never joins the conversation. \
+The next start or step of a run gives it to the executor and acknowledges it, once. It never joins the conversation. \
 Whoever follows the thread sees it at once. At most 1,000 wait.
 
 Examples:

@@ -1,5 +1,6 @@
 //! The server's own routes in this process, on a store that is open here: commands talk to it if no server runs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
@@ -7,11 +8,22 @@ use threadkeep::{Engine, sandbox};
 use threadkeep_client::{Client, Error, Exchange, Key, Request, Retry, Settings, Transport};
 use threadkeep_server::{Local, ValidationSettings};
 
+/// How this process serves itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Inside {
+    /// How merges are checked.
+    pub(crate) validation: ValidationSettings,
+    /// How code is caged.
+    pub(crate) sandbox: sandbox::Settings,
+    /// The folder of definitions.
+    pub(crate) definitions: PathBuf,
+}
+
 /// How requests travel within this process.
 #[derive(Clone)]
-struct Inside(Local);
+struct Within(Local);
 
-impl Transport for Inside {
+impl Transport for Within {
     fn exchange(&self, request: Request) -> Exchange<'_> {
         Box::pin(async {
             let response = self.0.answer(request).await;
@@ -24,17 +36,13 @@ impl Transport for Inside {
     }
 }
 
-/// A client of the store that `engine` has open, with these checks of merges and this cage for code. If the store is away, that is
-/// reported at once.
-pub(crate) fn client(
-    engine: Engine,
-    validation: ValidationSettings,
-    sandbox: sandbox::Settings,
-) -> Result<Client, Error> {
-    let local = Local::new(engine, validation, sandbox);
+/// A client of the store that `engine` has open. If the store is away, that is reported at once.
+pub(crate) fn client(engine: Engine, inside: Inside) -> Result<Client, Error> {
+    let Inside { validation, sandbox, definitions } = inside;
+    let local = Local::new(engine, validation, sandbox, Some(definitions));
     let key = Key::new(local.key());
     let settings = Settings { retry: Retry::never(), answer_max: NEVER, silence_max: NEVER, ..Settings::default() };
-    Client::over(Arc::new(Inside(local)), "this process", key, settings)
+    Client::over(Arc::new(Within(local)), "this process", key, settings)
 }
 
 /// A server in this process answers, however long the store takes.

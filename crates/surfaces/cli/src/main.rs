@@ -4,13 +4,18 @@
 //! code, written once, against a client. [`reach`] finds the server, or opens the store and serves it [`inside`]
 //! this process; [`context`] finds threads, [`out`] writes to stdout, [`failure`] prints errors.
 
+// The future of a command that calls the engine in this process is a deep type.
+#![recursion_limit = "256"]
+
 mod agent;
-mod amp;
+mod agents;
+mod ask;
 mod attached;
 mod authority;
 mod backup;
 mod branch;
 mod call;
+mod chat;
 mod cli;
 mod code;
 mod commands;
@@ -20,19 +25,22 @@ mod copy;
 mod demo;
 mod duration;
 mod editor;
+mod effects;
 mod embedding;
 mod emit;
 mod env;
 mod events;
 mod examples;
 mod exclusive;
+mod export;
 mod failure;
-mod feed;
 mod files;
 mod follow;
 mod found;
+mod given;
 mod health;
 mod help;
+mod import;
 mod inject;
 mod input;
 mod inside;
@@ -41,12 +49,15 @@ mod lifecycle;
 mod lines;
 mod list;
 mod lost;
-mod many;
 mod markdown;
+mod mcp;
+mod memory;
 mod merge;
 mod message;
 mod naming;
 mod notify;
+mod objects;
+mod open;
 mod out;
 mod owner;
 mod pager;
@@ -61,6 +72,7 @@ mod refer;
 mod refusal;
 mod relate;
 mod retry;
+mod runs;
 mod say;
 mod screen;
 mod search;
@@ -71,6 +83,7 @@ mod show;
 mod spelling;
 mod text;
 mod thread;
+mod tools;
 mod transfer;
 mod tree;
 mod tree_files;

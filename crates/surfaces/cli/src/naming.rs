@@ -8,7 +8,7 @@ use threadkeep::model::Code;
 use threadkeep::{Invalid, MessageName, ThreadId, ThreadName, Uuid};
 use threadkeep_calls::{
     Approval, Archived, At, ErrorCode, ListApprovals, ListKeys, ListMessages, ListThreads, ListedState, Order, Problem,
-    Status, Thread, ThreadSummary,
+    Run, Status, Thread, ThreadSummary,
 };
 use threadkeep_client::Client;
 
@@ -178,8 +178,8 @@ pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
         Ok(id) => return Ok(id),
         Err(invalid) => invalid,
     };
-    let open: Vec<String> = thread.execution.iter().map(|open| open.execution_id.to_string()).collect();
-    let id = among("open run", text, &open, ErrorCode::ExecutionOver).map_err(|failure| {
+    let open: Vec<String> = thread.run.iter().map(|open| open.id.to_string()).collect();
+    let id = among("open run", text, &open, ErrorCode::RunOver).map_err(|failure| {
         // A text that has not even the shape of an id breaks a rule.
         let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
         let rule = format!("'{}' is not the id of a run", visible(text));
@@ -189,6 +189,13 @@ pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
             Invalid { field: "run".to_owned(), rule, ..invalid }.into()
         }
     })?;
+    id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
+}
+
+/// The run among `runs`, the newest first, that `text` names; the newest without a text.
+pub(crate) fn among_runs(runs: &[Run], text: Option<&str>) -> Result<Uuid, Failure> {
+    let ids: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+    let id = among("run", text.unwrap_or("@last"), &ids, ErrorCode::RunNotFound)?;
     id.parse().map_err(|_| Invalid::parameter("run", "is no id").into())
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use threadkeep::{KEY_FILE, KeyFileAt, StoreUrl};
 
+use crate::objects::ObjectsUrl;
 use crate::text::quoted;
 
 /// The file of a store in a data folder.
@@ -23,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     /// The key file of the secrets, if another one than usual is named.
     pub(crate) key_file: Option<PathBuf>,
+    /// The object store of its large contents.
+    pub(crate) objects: Option<ObjectsUrl>,
     hints: Hints,
 }
 
@@ -91,6 +94,11 @@ impl Hints {
 }
 
 impl Place {
+    /// The folder of definitions that belongs to it, unless another one is named.
+    pub(crate) fn definitions(&self) -> PathBuf {
+        self.folder.join("definitions")
+    }
+
     /// The server or store by `--server`, `--store` and `--data`.
     pub(crate) fn new(server: Given<String>, store: Given<String>, data: Given<PathBuf>) -> Self {
         let in_folder = |folder: &Path| format!("sqlite:{}", folder.join(STORE_FILE).display());
@@ -111,7 +119,7 @@ impl Place {
             (.., Some((data, false))) => (Reach::Folder, in_folder(&data), Hints::default()),
             (None, None, None) => (Reach::Folder, DEFAULT_STORE.to_owned(), Hints::default()),
         };
-        Self { reach, url, folder, key_file: None, hints }
+        Self { reach, url, folder, key_file: None, objects: None, hints }
     }
 
     /// The store at `url`, as if it had been named by `--store`.
@@ -123,6 +131,11 @@ impl Place {
     pub(crate) fn without_server(self) -> Self {
         let reach = if self.reach == Reach::Folder { Reach::Store } else { self.reach };
         Self { reach, ..self }
+    }
+
+    /// The same with this object store.
+    pub(crate) fn with_objects(self, objects: Option<ObjectsUrl>) -> Self {
+        Self { objects, ..self }
     }
 
     /// The same with this key file.

@@ -11,7 +11,7 @@ pub(crate) struct Bar(Option<ProgressBar>);
 
 impl Bar {
     pub(crate) fn new() -> Self {
-        Self(std::io::stderr().is_terminal().then(|| ProgressBar::no_length().with_style(style(false))))
+        Self(std::io::stderr().is_terminal().then(|| ProgressBar::no_length().with_style(style(false, ""))))
     }
 
     /// `done` of `total` things called `what`.
@@ -40,7 +40,7 @@ impl Drop for Bar {
 
 fn tell(bar: &ProgressBar, what: &str, done: u64, total: Option<u64>) {
     if bar.length() != total {
-        bar.set_style(style(total.is_some()));
+        bar.set_style(style(total.is_some(), what));
         match total {
             Some(total) => bar.set_length(total),
             None => bar.unset_length(),
@@ -50,7 +50,11 @@ fn tell(bar: &ProgressBar, what: &str, done: u64, total: Option<u64>) {
     bar.set_position(done);
 }
 
-fn style(has_total: bool) -> ProgressStyle {
-    let template = if has_total { "{wide_bar} {pos}/{len} {msg}, {eta} left" } else { "{spinner} {pos} {msg}" };
+fn style(has_total: bool, what: &str) -> ProgressStyle {
+    let template = match (has_total, what) {
+        (true, "bytes") => "{wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
+        (true, _) => "{wide_bar} {pos}/{len} {msg}, {eta} left",
+        (false, _) => "{spinner} {pos} {msg}",
+    };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

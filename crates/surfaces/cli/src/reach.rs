@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid, sandbox};
+use threadkeep::{Engine, Invalid};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
-use threadkeep_server::ValidationSettings;
 
 use crate::failure::{Failure, note};
 use crate::place::{IfMissing, Place, Reach};
-use crate::{found, inside};
+use crate::{found, inside, objects};
+use inside::Inside;
 
 /// How long to go on trying when a server is away, unless a command has a say in it.
 const AWAY_MAX: Duration = Duration::from_secs(3);
@@ -30,14 +30,9 @@ pub(crate) enum Store {
     Elsewhere,
 }
 
-/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, merges are
-/// checked as `validation` says, and code is caged as `sandbox` says.
-pub(crate) async fn reach(
-    place: &Place,
-    missing: IfMissing,
-    validation: ValidationSettings,
-    sandbox: sandbox::Settings,
-) -> Result<Reached, Failure> {
+/// Reaches the threads of `place`; `missing` says what to do if there is no store. Where no server runs, `inside` says how
+/// this process is one.
+pub(crate) async fn reach(place: &Place, missing: IfMissing, inside: Inside) -> Result<Reached, Failure> {
     match &place.reach {
         Reach::Server(url) => {
             let client = Client::connect_with(url, Key::from_environment(), settings())?;
@@ -54,7 +49,7 @@ pub(crate) async fn reach(
         Reach::Store => {}
     }
     let engine = open(place, missing)?;
-    Ok(Reached { client: inside::client(engine.clone(), validation, sandbox)?, store: Store::Open(engine) })
+    Ok(Reached { client: inside::client(engine.clone(), inside)?, store: Store::Open(engine) })
 }
 
 fn settings() -> Settings {
@@ -67,7 +62,7 @@ pub(crate) fn open(place: &Place, missing: IfMissing) -> Result<Engine, Failure>
         return Err(needs_store("this command"));
     }
     if missing == IfMissing::Begin || place.has_store() {
-        let engine = threadkeep::open(&place.url)?;
+        let engine = objects::open(&place.url, place.objects.as_ref())?;
         // What is in memory has its key there, too.
         let is_kept = place.url != "memory:" || place.key_file.is_some();
         return Ok(if is_kept { engine.with_key_keeper(Arc::new(place.keys())) } else { engine });

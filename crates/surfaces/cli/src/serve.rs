@@ -12,6 +12,7 @@ use threadkeep_server::Start;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::notify::Manager;
+use crate::objects;
 use crate::settings::ServerSettings;
 use crate::text::quoted;
 
@@ -54,6 +55,7 @@ struct Ready<'a> {
 
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        objects::check(context.objects()).await?;
         let mut engine = context.engine("serve")?.with_limits(self.settings.limits()?);
         if let Some(path) = self.settings.key_file() {
             engine = engine.with_key_keeper(Arc::new(KeyFileAt::new(path)));
@@ -68,6 +70,7 @@ impl Serve {
             engine.open_secrets().await?;
         }
         let engine = self.settings.embedding().apply(engine).await?;
+        self.settings.relay(&engine)?;
         let mut start = Start::new(engine, context.folder());
         start.listen = self.settings.listen;
         start.settings = self.settings.settings();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use threadkeep::sandbox::{self, Level, Protections};
-use threadkeep::{Invalid, Limits};
+use threadkeep::{Engine, Invalid, Limits};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::{Connections, JwtSettings, Settings, ValidationSettings, WebhookSettings};
 
@@ -90,6 +90,16 @@ pub(crate) struct ServerSettings {
     /// The key file of the secrets; every server of a shared store needs it [default: secrets.key in the data folder]
     #[arg(long, value_name = "FILE", env = "THREADKEEP_KEY_FILE", hide_env = true)]
     key_file: Option<PathBuf>,
+    /// The folder of agents, prompts, models and tools [default: definitions in the data folder]
+    #[arg(long, value_name = "DIR", env = "THREADKEEP_DEFINITIONS", hide_env = true)]
+    definitions: Option<PathBuf>,
+    /// A Redis by which servers show each other text as it is made: redis://HOST:PORT (password in REDIS_PASSWORD)
+    #[arg(long, value_name = "URL", env = "THREADKEEP_STREAMS", hide_env = true)]
+    streams: Option<String>,
+    /// How long text stays in Redis after the last of its run
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1h", env = "THREADKEEP_STREAMS_TTL",
+          hide_env = true)]
+    streams_ttl: Duration,
     #[command(flatten)]
     embedding: Embedding,
     #[command(flatten)]
@@ -181,9 +191,25 @@ impl ServerSettings {
             search_index: self.search_index == SearchIndex::On,
             validation: self.checks.settings(),
             sandbox: self.sandbox(),
+            definitions: self.definitions(),
             webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }
+    }
+
+    /// Shows text as it is made to other servers, and that of others here.
+    #[cfg(feature = "redis")]
+    pub(crate) fn relay(&self, engine: &Engine) -> Result<(), Invalid> {
+        if let Some(url) = self.streams.as_ref().filter(|url| !url.is_empty()) {
+            engine.relay_through(threadkeep::relay::Redis::start(url.parse()?, self.streams_ttl));
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "redis"))]
+    pub(crate) fn relay(&self, _: &Engine) -> Result<(), Invalid> {
+        let rule = "needs a program that was built with Redis (feature `redis`)";
+        self.streams.as_ref().map_or(Ok(()), |_| Err(Invalid::parameter("streams", rule)))
     }
 
     /// Where the vectors of the search come from.
@@ -194,6 +220,11 @@ impl ServerSettings {
     /// The key file of the secrets, if another one than usual is named.
     pub(crate) fn key_file(&self) -> Option<PathBuf> {
         self.key_file.clone()
+    }
+
+    /// The folder of definitions, if another one than usual is named.
+    pub(crate) fn definitions(&self) -> Option<PathBuf> {
+        self.definitions.clone()
     }
 
     /// How code is caged.
@@ -282,4 +313,19 @@ mod tests {
             assert!(size(text).is_err(), "{text}");
         }
     }
+}
+
+/// Settings from the environment and the file, for commands without flags for them.
+#[derive(Debug)]
+pub(crate) struct Unflagged {
+    /// How merges are checked.
+    pub(crate) checks: Checks,
+    /// Where vectors come from.
+    pub(crate) embedding: Embedding,
+    /// The key file of the secrets, if another one than usual is named.
+    pub(crate) key_file: Option<PathBuf>,
+    /// How code is caged.
+    pub(crate) sandbox: threadkeep::sandbox::Settings,
+    /// The folder of definitions, if another one than usual is named.
+    pub(crate) definitions: Option<PathBuf>,
 }

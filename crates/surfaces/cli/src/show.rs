@@ -165,6 +165,7 @@ impl Show {
             limit,
             cursor: self.cursor.clone(),
             offset: None,
+            around: None,
             order: self.newest_first.then_some(Order::Descending),
             role: self.role,
             max_depth: self.max_depth,
@@ -311,7 +312,7 @@ fn summary(part: &Part) -> String {
             let failed = if *is_error { " of a failure" } else { "" };
             format!("[result{failed}: {}]", brief(&content, SUMMARY_SHOWN_MAX))
         }
-        Part::Thinking { text } => format!("[thinks: {}]", brief(text, SUMMARY_SHOWN_MAX)),
+        Part::Thinking { text, .. } => format!("[thinks: {}]", brief(text, SUMMARY_SHOWN_MAX)),
     }
 }
 

@@ -5,8 +5,11 @@ use std::ffi::OsString;
 
 use clap::Command;
 
+use crate::export::FORMATS;
+use crate::import::is_source;
+
 /// The flags of every command that take a value.
-const WITH_VALUE: [&str; 6] = ["--store", "--data", "--server", "--config", "--actor", "--color"];
+const WITH_VALUE: [&str; 7] = ["--store", "--objects", "--data", "--server", "--config", "--actor", "--color"];
 
 /// The older names of each noun's verbs: `OLD=NEW`, or one name if the verb kept it.
 const OLDER: [(&str, &str); 9] = [
@@ -27,13 +30,16 @@ const OLDER: [(&str, &str); 9] = [
          history events emit watch checkpoint checkpoints truncate redo spawn handoff summary mention relationships \
          reference references read-reference observe observers unobserve merges decide decisions",
     ),
-    ("store", "doctor backup restore export import copy gc health sign-in"),
+    ("store", "doctor backup restore copy gc health sign-in"),
 ];
 
 /// The same arguments, with the command as it is spelled now. `commands` are the commands that there are.
 pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(at) = word(&arguments, 1) else { return arguments };
     let name = arguments[at].to_string_lossy().into_owned();
+    if ["ask", "chat"].contains(&name.as_str()) {
+        name_agent(&mut arguments[at + 1..]);
+    }
     let now = match name.as_str() {
         "files" | "approvals" | "queue" => {
             let next = word(&arguments, at + 1);
@@ -59,12 +65,36 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
             let verb = flag.map(|flag| arguments.remove(flag).to_string_lossy()[2..].to_owned());
             Some(("lock".to_owned(), verb.unwrap_or_else(|| "show".to_owned())))
         }
+        // An export of our own is a file, and an agent is a name.
+        "import" | "export" => {
+            let is_help = arguments[at..].iter().any(|argument| argument == "-h" || argument == "--help");
+            let next = arguments.get(at + 1).and_then(|next| next.to_str()).unwrap_or_default();
+            let is_ours = match name.as_str() {
+                "import" => next == "-" || (word(&arguments, at + 1).is_some() && !is_source(next)),
+                _ => {
+                    let is_new = |text: &str| FORMATS.contains(&text.strip_prefix("--format=").unwrap_or(text));
+                    !arguments[at..].iter().any(|argument| argument.to_str().is_some_and(is_new))
+                }
+            };
+            (is_ours && !is_help).then(|| ("store".to_owned(), name))
+        }
         older => of_today(older).map(|(noun, verb)| (noun.to_owned(), verb.to_owned())),
     };
     if let Some((noun, verb)) = now {
         arguments.splice(at..=at, [noun.into(), verb.into()]);
     }
     arguments
+}
+
+/// Makes `--agent NAME` mean `--agent-id NAME`, for commands that talk with an agent. Before the command, and without a
+/// name, it is the flag of every command.
+fn name_agent(arguments: &mut [OsString]) {
+    for at in 0..arguments.len().saturating_sub(1) {
+        let is_name = !arguments[at + 1].as_encoded_bytes().starts_with(b"-");
+        if arguments[at] == "--agent" && is_name {
+            arguments[at] = "--agent-id".into();
+        }
+    }
 }
 
 /// Whether `word` has the shape of an id, or is `@last`.
@@ -152,6 +182,17 @@ mod tests {
             ("threadkeep writer 4e36", "threadkeep lock show 4e36"),
             ("threadkeep writer 4e36 --take --ttl 5m", "threadkeep lock take 4e36 --ttl 5m"),
             ("threadkeep say 4e36 begin", "threadkeep say 4e36 begin"),
+            ("threadkeep chat --agent helper", "threadkeep chat --agent-id helper"),
+            ("threadkeep --agent ask 4e36 hello", "threadkeep --agent ask 4e36 hello"),
+            ("threadkeep ask 4e36 hello --agent --actor bot", "threadkeep ask 4e36 hello --agent --actor bot"),
+            ("threadkeep import all.jsonl", "threadkeep store import all.jsonl"),
+            ("threadkeep import --format amp -", "threadkeep store import --format amp -"),
+            ("threadkeep import codex", "threadkeep import codex"),
+            ("threadkeep import auto --yes", "threadkeep import auto --yes"),
+            ("threadkeep export 4e36", "threadkeep store export 4e36"),
+            ("threadkeep export -o a.jsonl", "threadkeep store export -o a.jsonl"),
+            ("threadkeep export 4e36 --format markdown", "threadkeep export 4e36 --format markdown"),
+            ("threadkeep export --help", "threadkeep export --help"),
             ("threadkeep frobnicate", "threadkeep frobnicate"),
             ("threadkeep", "threadkeep"),
         ] {

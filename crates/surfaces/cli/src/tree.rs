@@ -231,6 +231,7 @@ mod tests {
             threads,
             relations,
             subagents: Vec::new(),
+            merges: Vec::new(),
             cut_off: false,
             more: Vec::new(),
             next_cursor: None,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde::de::DeserializeOwned;
-use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, actor_header};
+use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, SURFACE_HEADER, SURFACE_MCP, Status, actor_header};
 use threadkeep_model::{IdempotencyKey, Invalid, Version};
 use threadkeep_outgoing::{Pauses, empty, full, retry_after, whole};
 
@@ -264,6 +264,9 @@ impl Client {
         let carried = &self.carried;
         if let Some(actor) = &carried.actor {
             headers.insert(ACTOR_HEADER, plain(ACTOR_HEADER, &actor_header(actor))?);
+        }
+        if carried.is_mcp {
+            headers.insert(SURFACE_HEADER, HeaderValue::from_static(SURFACE_MCP));
         }
         if ask.method == Method::GET {
             return Ok(request);

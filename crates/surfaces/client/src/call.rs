@@ -94,7 +94,7 @@ impl Client {
                 return Err(Invalid::parameter(field, format!("'{}' does not honour it", declaration.name)).into());
             }
         }
-        let Carried { expected: usual, writer, idempotency_key, actor } = self.carried.clone();
+        let Carried { expected: usual, writer, idempotency_key, actor, is_mcp } = self.carried.clone();
         let expected = if honours.expected { expected.or(usual) } else { value };
         let writer = if has_lease { lease.or(writer) } else { None };
         let key = if honours.key { key.or(idempotency_key) } else { None };
@@ -105,7 +105,7 @@ impl Client {
             None if needs_key && honours.key && tries_again => Some(fresh_key()?),
             key => key,
         };
-        Ok(Carried { expected, writer, idempotency_key: key, actor })
+        Ok(Carried { expected, writer, idempotency_key: key, actor, is_mcp })
     }
 }
 

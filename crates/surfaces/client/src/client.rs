@@ -42,6 +42,8 @@ pub(crate) struct Carried {
     pub(crate) writer: Option<LeaseToken>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) actor: Option<Actor>,
+    /// Whether a model reads the answers.
+    pub(crate) is_mcp: bool,
 }
 
 /// Times and retries, with their defaults.
@@ -197,7 +199,8 @@ impl Client {
 
     /// The same client without conditions, for requests that honour none.
     pub(crate) fn bare(&self) -> Self {
-        let carried = Carried { actor: self.carried.actor.clone(), ..Carried::default() };
+        let Carried { actor, is_mcp, .. } = self.carried.clone();
+        let carried = Carried { actor, is_mcp, ..Carried::default() };
         Self { carried, ..self.clone() }
     }
 
@@ -206,6 +209,15 @@ impl Client {
     pub fn acting_as(&self, actor: Actor) -> Self {
         let mut client = self.clone();
         client.carried.actor = Some(actor);
+        client
+    }
+
+    /// The same client for the surface that speaks the Model Context Protocol: it acts as an agent, whatever its key says,
+    /// and the server takes secrets out of its answers.
+    #[must_use]
+    pub fn through_mcp(&self) -> Self {
+        let mut client = self.clone();
+        client.carried.is_mcp = true;
         client
     }
 }

@@ -84,6 +84,46 @@ impl Client {
         self.bare().ask(Ask::delete_once(path).repeatable()).await
     }
 
+    /// Runs a tool on a thread, and waits for its result.
+    ///
+    /// # Errors
+    /// As the server refuses it. A tool that fails is no error: its result says so.
+    pub async fn invoke_tool(
+        &self,
+        thread: impl Into<ThreadName>,
+        tool: &str,
+        request: &calls::InvokeTool,
+    ) -> Result<calls::ToolTold, Error> {
+        let json = serde_json::to_string(request).map_err(|error| Invalid::body("body", error.to_string()))?;
+        let path = format!("/v1/threads/{}/tools/{}/invoke", thread.into(), part(tool));
+        self.bare().ask(Ask::act(path).json(json).unhurried()).await
+    }
+
+    /// All definitions of the server.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn definitions(&self) -> Result<calls::DefinitionList, Error> {
+        self.bare().ask(Ask::get("/v1/definitions".to_owned())).await
+    }
+
+    /// A definition, by the name of its folder and its own.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn definition(&self, kind: &str, name: &str) -> Result<calls::Definition, Error> {
+        let name: Vec<_> = name.split('/').map(part).collect();
+        self.bare().ask(Ask::get(format!("/v1/definitions/{}/{}", part(kind), name.join("/")))).await
+    }
+
+    /// Has the server read its folder of definitions again.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn reload_definitions(&self) -> Result<calls::DefinitionList, Error> {
+        self.bare().ask(Ask::act("/v1/definitions/reload".to_owned()).repeatable()).await
+    }
+
     /// A link that signs a browser in with this key, once.
     ///
     /// # Errors
@@ -125,6 +165,15 @@ impl Client {
     /// As the server refuses it. An export that is cut off brings nothing.
     pub async fn import(&self, export: Body) -> Result<calls::Imported, Error> {
         self.bare().pour(Ask::act("/v1/admin/import".to_owned()), export).await
+    }
+
+    /// Imports a file of another agent's conversations, such as `claude-code`. Sending it again adds only what is new.
+    ///
+    /// # Errors
+    /// As the server refuses it.
+    pub async fn import_sessions(&self, source: &str, name: &str, file: Body) -> Result<calls::ImportReport, Error> {
+        let path = format!("/v1/import?source={}&name={}", part(source), part(name));
+        self.bare().pour(Ask::act(path).unhurried(), file).await
     }
 
     /// Everything as it was at one moment: a store in one file.

@@ -154,7 +154,7 @@ impl Client {
 }
 
 impl Stream {
-    fn new(client: &Client, ask: Ask, cursor: Option<String>, is_of_one_thread: bool) -> Self {
+    pub(crate) fn new(client: &Client, ask: Ask, cursor: Option<String>, is_of_one_thread: bool) -> Self {
         Self {
             client: client.clone(),
             ask: ask.accepting("text/event-stream"),

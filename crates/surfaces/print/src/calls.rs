@@ -1,10 +1,15 @@
 //! The calls in the form that printers use.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use threadkeep_calls::{DECLARATIONS, Repeat};
 
 /// Calls that each client writes by hand: their bodies or answers are no JSON.
-const BY_HAND: [&str; 13] = [
+const BY_HAND: [&str; 21] = [
+    "getEndpoint",
+    "postEndpoint",
+    "putEndpoint",
+    "patchEndpoint",
+    "deleteEndpoint",
     "listFiles",
     "readFile",
     "writeFile",
@@ -13,17 +18,24 @@ const BY_HAND: [&str; 13] = [
     "readReferredFile",
     "streamThread",
     "streamThreads",
+    "streamRun",
     "openSocket",
+    "openAccountSocket",
+    "openRunSocket",
     "exportStore",
     "importStore",
     "backUpStore",
     "createSignIn",
 ];
 
+/// Calls that take as long as their work does.
+const UNHURRIED: [&str; 7] =
+    ["approve", "merge", "runCode", "invokeTool", "backfillSearch", "collectGarbage", "runDoctor"];
+
 /// A call over HTTP.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
-    /// Its operation id.
+    /// The operation id in the document.
     pub id: &'a str,
     /// The property of the client that has its method, such as `threads`.
     pub room: &'static str,
@@ -51,16 +63,20 @@ pub struct Call<'a> {
     pub honours: Vec<&'static str>,
     /// Whether it may be sent again freely when it is not known whether it was carried out.
     pub repeats: bool,
+    /// Whether it takes as long as its work does.
+    pub unhurried: bool,
+    /// The codes it may be refused with.
+    pub codes: Vec<&'a str>,
 }
 
-/// A parameter.
+/// A parameter of a call.
 #[derive(Debug, Clone)]
 pub struct Parameter<'a> {
-    /// Its name.
+    /// The name on the wire.
     pub name: &'a str,
     /// Its purpose, in a sentence.
     pub about: &'a str,
-    /// Its schema.
+    /// The JSON Schema of its values.
     pub schema: &'a Value,
     /// Whether it must be given.
     pub required: bool,
@@ -121,21 +137,47 @@ fn call<'a>(document: &'a Value, path: &'a str, verb: &str, operation: &'a Value
         item,
         honours: honours.collect(),
         repeats,
+        unhurried: UNHURRIED.contains(&id),
+        codes: codes(responses),
     })
+}
+
+/// The codes of refusals: a response points to `404.thread_not_found.message_not_found`.
+fn codes(responses: &Map<String, Value>) -> Vec<&str> {
+    let names = responses.values().filter_map(|response| response["$ref"].as_str()?.rsplit('/').next());
+    let mut codes: Vec<&str> = names.flat_map(|name| name.split('.').skip(1)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The rooms that calls have, in their order.
+pub(crate) fn rooms(calls: &[Call<'_>]) -> Vec<&'static str> {
+    let mut rooms: Vec<&'static str> = Vec::new();
+    for call in calls {
+        if !rooms.contains(&call.room) {
+            rooms.push(call.room);
+        }
+    }
+    rooms
 }
 
 /// The property of the client that has the methods of a path.
 fn room(path: &str) -> Option<&'static str> {
     match path.strip_prefix("/v1/")?.split('/').next()? {
         "threads" => Some("threads"),
+        "runs" => Some("runs"),
         "approvals" => Some("approvals"),
         "delegations" => Some("delegations"),
         "references" => Some("references"),
         "projects" => Some("projects"),
+        "memories" => Some("memories"),
         "keys" => Some("keys"),
+        "me" => Some("account"),
         "search" => Some("searching"),
         "tickets" => Some("tickets"),
         "env" => Some("env"),
+        "definitions" => Some("definitions"),
         "admin" => Some("admin"),
         _ => None,
     }
@@ -145,16 +187,20 @@ fn room(path: &str) -> Option<&'static str> {
 fn method_name(id: &str, room: &str) -> String {
     let noun = match room {
         "threads" => "Thread",
+        "runs" => "Run",
         "approvals" => "Approval",
         "delegations" => "Delegation",
         "references" => "Reference",
         "projects" => "Project",
+        "memories" => "Memory",
         "keys" => "Key",
+        "account" => "Me",
         "tickets" => "Ticket",
         "env" => "AccountEnv",
+        "definitions" => "Definition",
         _ => return id.to_owned(),
     };
-    let plural = format!("{noun}s");
+    let plural = if room == "memories" { "Memories".to_owned() } else { format!("{noun}s") };
     let stripped = id.strip_suffix(&plural).or_else(|| id.strip_suffix(noun));
     stripped.filter(|rest| !rest.is_empty()).unwrap_or(id).to_owned()
 }

@@ -4,7 +4,9 @@
 //! a call may be repeated. Output is committed, and the tests compare it.
 
 mod calls;
-mod typescript;
+pub mod python;
+pub mod typescript;
+mod words;
 
+pub(crate) use calls::rooms;
 pub use calls::{Call, Parameter, calls};
-pub use typescript::{methods, types};

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::{Call, Parameter};
+use crate::words::{capital, wrapped};
+use crate::{Call, Parameter, rooms};
 
 const HEAD: &str = "// Printed from the table of calls. Do not edit: BLESS=1 cargo test -p threadkeep-print\n\n";
 /// Characters of a line of a comment.
@@ -44,16 +45,7 @@ pub fn methods(calls: &[Call<'_>]) -> String {
         );
     }
     out.push_str("} as const satisfies Record<string, Facts>;\n");
-    let mut rooms: Vec<&str> = calls.iter().map(|call| call.room).collect();
-    rooms.dedup();
-    let mut seen = Vec::new();
-    rooms.retain(|room| {
-        !seen.contains(room) && {
-            seen.push(*room);
-            true
-        }
-    });
-    for room in rooms {
+    for room in rooms(calls) {
         let _ = write!(out, "\n/** The calls of `{room}`. */\nexport class {}Calls {{\n", capital(room));
         out.push_str("  constructor(protected readonly way: Way) {}\n");
         for call in calls.iter().filter(|call| call.room == room) {
@@ -191,18 +183,7 @@ fn comment(out: &mut String, indent: &str, text: &str) {
         return;
     }
     let _ = writeln!(out, "{indent}/**");
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && line.len() + word.len() + indent.len() + 4 > WIDTH {
-                let _ = writeln!(out, "{indent} * {line}");
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
+    for line in wrapped(&text, WIDTH - indent.len() - 3) {
         let _ = writeln!(out, "{indent} * {line}");
     }
     let _ = writeln!(out, "{indent} */");
@@ -210,9 +191,4 @@ fn comment(out: &mut String, indent: &str, text: &str) {
 
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

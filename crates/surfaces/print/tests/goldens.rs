@@ -4,10 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use threadkeep_print::{calls, methods, types};
+use threadkeep_print::{calls, python, typescript};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn document() -> Value {
+    let document = fs::read_to_string(root().join("spec/openapi.json")).expect("the document");
+    serde_json::from_str(&document).expect("JSON")
 }
 
 fn check(path: &str, printed: &str) {
@@ -21,9 +26,29 @@ fn check(path: &str, printed: &str) {
 
 #[test]
 fn the_typescript_client_has_every_call() {
-    let document = fs::read_to_string(root().join("spec/openapi.json")).expect("the document");
-    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let document = document();
     let calls = calls(&document);
-    check("clients/typescript/src/printed/types.ts", &types(&document));
-    check("clients/typescript/src/printed/calls.ts", &methods(&calls));
+    check("clients/typescript/src/printed/types.ts", &typescript::types(&document));
+    check("clients/typescript/src/printed/calls.ts", &typescript::methods(&calls));
+}
+
+#[test]
+fn the_python_client_has_every_call() {
+    let document = document();
+    let calls = calls(&document);
+    let printed = "clients/python/src/threadkeep/printed";
+    check(&format!("{printed}/types.py"), &python::types(&document, &calls));
+    check(&format!("{printed}/facts.py"), &python::facts(&document, &calls));
+    let methods = python::methods(&document, &calls);
+    check(&format!("{printed}/aio/calls.py"), &methods);
+    check(&format!("{printed}/sync/calls.py"), &python::sync(&methods));
+}
+
+#[test]
+fn the_sync_half_of_the_python_client_is_its_async_half() {
+    for name in ["transport", "way", "follow", "files", "client"] {
+        let source = root().join(format!("clients/python/src/threadkeep/aio/{name}.py"));
+        let source = fs::read_to_string(source).expect("a file of the async half");
+        check(&format!("clients/python/src/threadkeep/printed/sync/{name}.py"), &python::sync(&source));
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{FromRequestParts, OriginalUri};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use threadkeep::{ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, Thread, ThreadName, Verb};
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 use tokio::sync::SetOnce;
@@ -15,7 +15,7 @@ use tokio::sync::SetOnce;
 use crate::answer::Refused;
 use crate::app::App;
 use crate::serve::Peer;
-use crate::sessions;
+use crate::{sessions, surface};
 
 /// The caller of a request, with an engine that acts for it.
 pub(crate) struct Access {
@@ -108,8 +108,29 @@ impl FromRequestParts<App> for Reader {
     }
 }
 
+/// A caller of a thread endpoint: with a key that may write, or any caller if the endpoint is public.
+pub(crate) struct Calling(pub(crate) Reader);
+
+impl FromRequestParts<App> for Calling {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        Reader::from_request_parts(parts, app).await.map(Self)
+    }
+}
+
 /// The caller that a request acts for: that of the key, by another name if the key may do that.
 fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
+    let mut caller = named(parts, key)?;
+    // Invariant: whoever comes through a model is an agent, whatever the key says.
+    if surface::is_mcp(&parts.headers) {
+        caller.actor.kind = ActorKind::Agent;
+    }
+    Ok(caller)
+}
+
+/// The caller of the key, by the name that the request gives.
+fn named(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
     let caller = key.caller();
     let Some(value) = parts.headers.get(ACTOR_HEADER) else { return Ok(caller) };
     if key.scope < Scope::Admin {
@@ -128,7 +149,7 @@ fn acting(parts: &Parts, key: &Key) -> Result<Caller, Refused> {
 /// Whether this is the path of a stream. A file or a value may be called so, too.
 pub(crate) fn is_stream(path: &str) -> bool {
     match path.split('/').collect::<Vec<_>>()[..] {
-        ["", "v1", last] | ["", "v1", "threads", _, last] => matches!(last, "stream" | "ws"),
+        ["", "v1", last] | ["", "v1", "threads" | "runs", _, last] => matches!(last, "stream" | "ws"),
         _ => false,
     }
 }
@@ -211,6 +232,8 @@ pub(crate) struct Session {
     pub(crate) secret: Option<String>,
     /// The key it is signed in with.
     pub(crate) key: Option<Key>,
+    /// The colours that its reader chose.
+    pub(crate) theme: Option<threadkeep_web::Theme>,
 }
 
 impl FromRequestParts<App> for Session {
@@ -220,8 +243,16 @@ impl FromRequestParts<App> for Session {
         let secret = sessions::carried(parts).map(str::to_owned);
         // Without the store, its pages are shown as to a visitor.
         let opened = in_session(parts, app).await.ok().flatten();
-        Ok(Self { secret, key: opened.map(|opened| opened.key) })
+        Ok(Self { secret, key: opened.map(|opened| opened.key), theme: theme(&parts.headers) })
     }
+}
+
+/// The colours that the reader chose, as a cookie keeps them.
+pub(crate) fn theme(headers: &HeaderMap) -> Option<threadkeep_web::Theme> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies
+        .flat_map(|pairs| pairs.split(';'))
+        .find_map(|pair| threadkeep_web::Theme::named(pair.trim().strip_prefix("threadkeep_theme=")?))
 }
 
 fn ticket(query: &str) -> Option<&str> {

@@ -18,6 +18,10 @@ pub(crate) struct Refused {
     wait: Option<Duration>,
 }
 
+/// Marks an answer that code of definitions made: the edge leaves its errors as they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnAnswer;
+
 /// The result of a handler.
 pub(crate) type Answer = Result<Response, Refused>;
 

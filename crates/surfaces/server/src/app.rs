@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::Engine;
+use serde::Serialize;
+use threadkeep::runtime::Runtime;
 use threadkeep::sandbox::{self, Sandbox};
+use threadkeep::{Engine, SystemWorld, Timestamp, World as _};
 use tokio::sync::watch;
 
 use crate::guard::Guard;
@@ -32,6 +34,7 @@ pub struct App {
     pub(crate) log: Arc<Log>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) sandbox: Sandbox,
+    pub(crate) runtime: Runtime,
     pub(crate) runs: Arc<Runs>,
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -62,6 +65,8 @@ pub struct Settings {
     pub validation: ValidationSettings,
     /// How code is caged.
     pub sandbox: sandbox::Settings,
+    /// The folder of definitions; `definitions` in the data folder unless it is set.
+    pub definitions: Option<PathBuf>,
     /// Whether the search index follows the log by itself, beside requests; else it is filled by backfills alone.
     pub search_index: bool,
     /// Whether a line about each request goes to stderr.
@@ -82,21 +87,45 @@ impl Default for Settings {
             webhooks: WebhookSettings::default(),
             validation: ValidationSettings::default(),
             sandbox: sandbox::Settings::default(),
+            definitions: None,
             search_index: true,
             log: true,
         }
     }
 }
 
+/// A line that an MCP server wrote to stderr.
+#[derive(Serialize)]
+struct McpLine<'a> {
+    time: Timestamp,
+    event: &'static str,
+    server: &'a str,
+    line: &'a str,
+}
+
 impl App {
     /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as
     /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
+        let engine = engine.validating_by(Arc::new(Validator::new(settings.validation.clone())));
+        let sandbox = Sandbox::new(settings.sandbox.clone());
+        let log = Arc::new(Log::new(settings.log, &engine.instance_redactor()));
+        let lines = Arc::clone(&log);
+        let runtime = Runtime::builder(engine.clone()).sandbox(sandbox.clone()).mcp_stderr(move |server, line| {
+            lines.line(&McpLine { time: SystemWorld.now(), event: "mcp", server, line });
+        });
+        let runtime = match &settings.definitions {
+            Some(folder) => runtime.definitions(folder),
+            None => runtime,
+        };
+        let runtime = runtime.build();
+        let engine = runtime.engine().clone().with_effects(Arc::new(runtime.clone()));
         Self {
-            log: Arc::new(Log::new(settings.log, &engine.instance_redactor())),
-            engine: engine.validating_by(Arc::new(Validator::new(settings.validation.clone()))),
+            log,
+            engine,
             keys,
-            sandbox: Sandbox::new(settings.sandbox.clone()),
+            sandbox,
+            runtime,
             runs: Arc::default(),
             settings: Arc::new(settings),
             guard: Arc::default(),

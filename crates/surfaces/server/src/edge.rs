@@ -16,16 +16,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use threadkeep::{Caller, Invalid, MessageName, Redactor, SystemWorld, ThreadName, Timestamp, Uuid, WayOut, World};
+use threadkeep::{
+    Caller, Engine, Error, Invalid, MessageName, Redactor, SystemWorld, ThreadName, Timestamp, Uuid, WayOut, World,
+};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tracing::Instrument;
 
-use crate::access::{Pass, is_stream, unauthorized};
-use crate::answer::Refused;
+use crate::access::{Pass, is_stream, theme, unauthorized};
+use crate::answer::{OwnAnswer, Refused};
 use crate::app::App;
 use crate::leftover::lend;
 use crate::routes::pages;
 use crate::serve::Peer;
+use crate::{for_models, surface};
 
 /// The header with the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -67,8 +70,10 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let wants_page = is_page(&path) && wants_page(request.headers());
+    let theme = theme(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let is_mcp = surface::is_mcp(request.headers());
     let (mut request, leftover) = lend(request);
     let pass = Pass::default();
     request.extensions_mut().insert(pass.clone());
@@ -89,7 +94,8 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
             refused.into_response()
         }
     };
-    let asked = Asked { app: &app, pass: &pass, path: &path };
+    let asked = Asked { app: &app, pass: &pass, path: &path, theme };
+    let response = if is_mcp { for_models::redacted(response, &asked).await } else { response };
     let mut response = told(response, &id, wants_page, &asked).await;
     if let Some(leftover) = leftover
         && !leftover.read_away().await
@@ -100,7 +106,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         response.headers_mut().insert(REQUEST_ID, value);
     }
     for (name, value) in ALWAYS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (status, took) = (response.status().as_u16(), start.elapsed());
@@ -128,27 +134,39 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
 }
 
 /// A request, as far as its secrets depend on it.
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     app: &'a App,
     pass: &'a Pass,
     path: &'a str,
+    /// The colours that the reader chose.
+    theme: Option<threadkeep_web::Theme>,
 }
 
 impl Asked<'_> {
-    /// The redactor for the answer, or for its line in the log; none if the secrets cannot be read.
-    async fn redactor(&self, way: WayOut, status: u16) -> Option<Redactor> {
+    /// The engine, acting for the key of the request.
+    pub(crate) fn engine(&self) -> Engine {
         let caller = self.pass.opened().map_or_else(Caller::nobody, |opened| opened.key.caller());
-        let engine = self.app.engine.acting_as(caller);
+        self.app.engine.acting_as(caller)
+    }
+
+    /// The redactor for the answer, or for its line in the log; none if the secrets cannot be read.
+    pub(crate) async fn redactor(&self, way: WayOut, status: u16) -> Option<Redactor> {
+        let engine = self.engine();
         // These were told without a look at anything of the caller's, or the store is away.
         if matches!(status, 401 | 429 | 503 | 507) {
             return (way != WayOut::Log).then(|| engine.instance_redactor());
         }
         let mut parts = self.path.split('/').skip(1);
         let named = match (parts.next(), parts.next(), parts.next()) {
-            (Some("v1"), Some("threads"), Some(name)) => name.parse::<ThreadName>().ok(),
+            (Some("v1"), Some("threads"), Some(name)) | (Some("t"), Some(name), _) => name.parse::<ThreadName>().ok(),
             _ => None,
         };
-        let thread = engine.resolve(named).await.unwrap_or_default();
+        let thread = match engine.resolve(named).await {
+            Ok(thread) => thread,
+            Err(Error::ThreadNotFound { .. }) => None,
+            // Nothing tells whose secrets the answer may hold.
+            Err(_) => return None,
+        };
         engine.redactor(way, thread).await.ok()
     }
 }
@@ -245,6 +263,7 @@ async fn told(response: Response, id: &str, wants_page: bool, asked: &Asked<'_>)
     let (mut parts, body) = response.into_parts();
     let refused = match parts.extensions.remove::<Refused>() {
         Some(refused) => refused,
+        None if parts.extensions.get::<OwnAnswer>().is_some() => return Response::from_parts(parts, body),
         None if parts.status.is_client_error() || parts.status.is_server_error() => {
             let is_told = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
                 let kind = kind.as_bytes();
@@ -259,7 +278,11 @@ async fn told(response: Response, id: &str, wants_page: bool, asked: &Asked<'_>)
     };
     let redactor = asked.redactor(WayOut::Problem, refused.problem().status.http()).await;
     let refused = refused.redacted(redactor.as_ref());
-    let mut response = if wants_page { pages::refusal(refused.problem()) } else { refused.render(id) };
+    let mut response = match wants_page {
+        true if crate::web::is_screen(asked.path) => crate::web::refusal(refused.problem(), id, asked.theme),
+        true => pages::refusal(refused.problem()),
+        false => refused.render(id),
+    };
     for name in [header::ALLOW, header::CONTENT_RANGE, header::SEC_WEBSOCKET_VERSION] {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());
@@ -301,6 +324,7 @@ fn admit(app: &App, request: &Request) -> Result<(), Refused> {
             return Err(Invalid::parameter(name.as_str(), "appears twice in the headers").into());
         }
     }
+    surface::admit(headers)?;
     admit_origin(app, headers, uri.host())?;
     admit_accept(headers, uri.path())
 }
@@ -349,7 +373,7 @@ fn is_port(text: &str) -> bool {
 
 /// Whether browsers show what this path answers.
 fn is_page(path: &str) -> bool {
-    matches!(path, "/" | "/docs" | "/sign-in" | "/sign-out") || path.starts_with("/docs/")
+    crate::web::is_screen(path) || path == "/docs" || path.starts_with("/docs/")
 }
 
 /// Whether a browser asks.
@@ -362,8 +386,8 @@ fn wants_page(headers: &HeaderMap) -> bool {
 fn admit_accept(headers: &HeaderMap, path: &str) -> Result<(), Refused> {
     let offered = if is_stream(path) {
         "text/event-stream"
-    } else if is_file(path) {
-        // A file has the type it was written with.
+    } else if is_file(path) || crate::web::is_asset(path) || path == "/mcp" {
+        // A file has the type it was written with, an asset of the page its own, and the protocol at /mcp its rules.
         return Ok(());
     } else if matches!(path, "/metrics" | "/llms.txt") {
         "text/plain"

@@ -11,6 +11,8 @@ use threadkeep::{
 };
 use threadkeep_calls as api;
 
+use crate::account_feed::Changes;
+use crate::followed_run::Run;
 use crate::told::{Seen, Shared, Stream, Told};
 
 /// Threads of a project that a stream remembers, so that it can tell when one is deleted.
@@ -20,6 +22,8 @@ const MEMBERS_MAX: usize = 100_000;
 pub(crate) enum Following {
     Thread(Box<Thread>),
     Threads(Box<Threads>),
+    Changes(Box<Changes>),
+    Run(Box<Run>),
 }
 
 impl Following {
@@ -34,6 +38,8 @@ impl Following {
                 Some(told) => Ok(Some(told)),
                 None => threads.next().await,
             },
+            Self::Changes(changes) => changes.next().await,
+            Self::Run(run) => run.next().await,
         }
     }
 
@@ -42,6 +48,8 @@ impl Following {
         match self {
             Self::Thread(thread) => thread.history.reads() + thread.heard,
             Self::Threads(threads) => threads.feed.reads(),
+            Self::Changes(changes) => changes.feed.reads(),
+            Self::Run(run) => run.reads(),
         }
     }
 
@@ -54,14 +62,15 @@ impl Following {
                 Err(error) => !matches!(error, Error::ThreadNotFound { .. }),
             },
             // Each entry is checked for itself.
-            Self::Threads(_) => true,
+            Self::Threads(_) | Self::Changes(_) => true,
+            Self::Run(run) => run.may_go_on().await,
         }
     }
 }
 
 /// JSON in one line. JSON that the log keeps unchanged may hold line breaks between its tokens, where a space
 /// means the same.
-fn one_line(value: &impl Serialize) -> Result<String, Error> {
+pub(crate) fn one_line(value: &impl Serialize) -> Result<String, Error> {
     let json = serde_json::to_string(value).map_err(|error| StoreError::corrupt(error.to_string()))?;
     Ok(if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json })
 }

@@ -19,6 +19,16 @@ use threadkeep_calls::{ErrorCode, Problem, Status, read_object};
 use crate::answer::Refused;
 use crate::app::{App, Settings};
 
+/// Whether an `Accept-Encoding` of this value accepts gzip.
+pub(crate) fn accepts_gzip(accepted: &str) -> bool {
+    accepted.split(',').any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse::<f32>);
+        is_named && weight.is_ok_and(|weight| weight > 0.0)
+    })
+}
+
 /// The parts of a path.
 pub(crate) struct Path<T>(pub(crate) T);
 

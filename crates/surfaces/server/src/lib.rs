@@ -5,13 +5,16 @@
 //! their own. None of them decides anything: rules are in the engine, JSON shapes in the calls.
 
 mod access;
+mod account_feed;
 mod answer;
 mod app;
 mod calls;
 mod conditions;
 mod edge;
 mod folder;
+mod followed_run;
 mod following;
+mod for_models;
 mod guard;
 mod input;
 mod jwt;
@@ -29,10 +32,12 @@ mod serve;
 mod sessions;
 mod start;
 mod stream;
+mod surface;
 mod table;
 mod tickets;
 mod told;
 mod validate;
+mod web;
 mod webhooks;
 
 pub use app::{App, Settings};

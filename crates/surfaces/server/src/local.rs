@@ -1,5 +1,6 @@
 //! The same server within a process: no socket, no folder, one key that no other caller has.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Router;
@@ -24,9 +25,14 @@ pub struct Local {
 }
 
 impl Local {
-    /// A server on `engine`, with these checks of merges and this cage for code. Only the engine's limits bound its requests: they come from
+    /// A server on `engine`, with these checks of merges, this cage for code and this folder of definitions. Only the engine's limits bound its requests: they come from
     /// the same process.
-    pub fn new(engine: Engine, validation: ValidationSettings, sandbox: sandbox::Settings) -> Self {
+    pub fn new(
+        engine: Engine,
+        validation: ValidationSettings,
+        sandbox: sandbox::Settings,
+        definitions: Option<PathBuf>,
+    ) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,
             body_idle_max: Duration::MAX,
@@ -35,6 +41,7 @@ impl Local {
             log: false,
             validation,
             sandbox,
+            definitions,
             ..Settings::default()
         };
         let key = Keys::draw_local();

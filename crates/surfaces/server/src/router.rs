@@ -9,6 +9,8 @@ impl App {
     /// The routes, ready to be served.
     pub fn router(self) -> Router {
         let edge = axum::middleware::from_fn_with_state(self.clone(), edge::edge);
-        routes::all().layer(edge).with_state(self)
+        let api = routes::all().layer(edge.clone()).with_state(self.clone());
+        let mcp = routes::mcp::route(self, api.clone()).layer(edge);
+        api.merge(mcp)
     }
 }

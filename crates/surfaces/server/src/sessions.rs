@@ -69,10 +69,11 @@ impl Sessions {
         self.links.take(code, now, LINK_TTL)
     }
 
-    /// Begins a session, and gives the cookie that a browser is to keep.
-    pub(crate) fn begin(&self, key: Key, now: Instant) -> String {
+    /// Begins a session, and gives the cookie that a browser is to keep; it goes over TLS alone if people reach the server so.
+    pub(crate) fn begin(&self, key: Key, now: Instant, public_url: Option<&str>) -> String {
         let secret = self.sessions.draw(key, now, SESSION_TTL);
-        format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}", SESSION_TTL.as_secs())
+        let secure = if public_url.is_some_and(|url| url.starts_with("https://")) { "; Secure" } else { "" };
+        format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}", SESSION_TTL.as_secs())
     }
 
     /// Ends a session, and gives the cookie that replaces the browser's.

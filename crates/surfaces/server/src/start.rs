@@ -18,6 +18,7 @@ use crate::app::{App, Settings};
 use crate::folder::Folder;
 use crate::jwt::{JwtSettings, Tokens};
 use crate::keys::Keys;
+use crate::log::Log;
 use crate::serve::{Connections, serve};
 use crate::webhooks::Webhooks;
 
@@ -25,6 +26,9 @@ use crate::webhooks::Webhooks;
 const PORT: u16 = 8473;
 /// Ports that are tried after that one.
 const PORTS_TRIED: u16 = 100;
+
+/// The folder of definitions in the data folder.
+const DEFINITIONS: &str = "definitions";
 
 /// The parts that a server needs to start.
 pub struct Start {
@@ -72,6 +76,7 @@ impl Start {
         let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
         settings.scratch = folder.path().to_owned();
+        settings.definitions.get_or_insert_with(|| folder.path().join(DEFINITIONS));
         settings.loopback = listen.is_none_or(|address| address.ip().is_loopback());
         if !settings.loopback && tokens.is_none() && !engine.has_keys().await? {
             let detail = "whoever reaches this machine would reach the server, and there is no key yet";
@@ -129,10 +134,29 @@ fn follow(app: &App) -> Vec<JoinHandle<()>> {
         let log = Arc::clone(&app.log);
         followers.push(tokio::spawn(app.engine.clone().run_index(move |trouble| log.line(&IndexLine::new(trouble)))));
     }
+    if let Some(trouble) = app.engine.relay_trouble() {
+        followers.push(tokio::spawn(tell_trouble(Arc::clone(&app.log), trouble)));
+    }
     followers
 }
 
-/// A line of the log about the search index.
+/// Tells the log when text of other servers does not come any more, and when it comes again.
+async fn tell_trouble(log: Arc<Log>, mut trouble: watch::Receiver<Option<String>>) {
+    let mut told = None;
+    loop {
+        let now = trouble.borrow_and_update().clone();
+        // Why it fails may change from one attempt to the next: what matters is that it does.
+        if now.is_some() != told.is_some() {
+            log.line(&IndexLine { time: SystemWorld.now(), event: "streams", error: now.clone() });
+            told = now;
+        }
+        if trouble.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A line of the log about the search index, or about text of other servers.
 #[derive(Serialize)]
 struct IndexLine {
     time: Timestamp,
@@ -179,7 +203,9 @@ impl Started {
         };
         let log = Arc::clone(&app.log);
         let followers = follow(&app);
+        let runtime = app.runtime.start();
         serve(listener, app.router(), connections, stop).await;
+        runtime.stop().await;
         for follower in followers {
             follower.abort();
             // It ends where it waits; its locks and files are released with it.

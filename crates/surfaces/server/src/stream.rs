@@ -242,12 +242,21 @@ async fn socket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
     let (following, _) = follow(&app, &reader, &name, came, after).await?;
+    over_socket(app, following, reader.opened, upgrade)
+}
+
+/// Follows over a WebSocket: an event a frame.
+pub(crate) fn over_socket(
+    app: App,
+    following: Following,
+    opened: Option<Opened>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Answer {
     let upgrade =
         upgrade.map_err(|_| Invalid::parameter("Upgrade", "this path is for WebSockets; use /stream for SSE"))?;
     let (send, receive) = mpsc::channel(READY_MAX);
     let open = app.metrics.open_stream();
-    let opened = reader.opened.clone();
-    tokio::spawn(run(app, following, reader.opened, send, open));
+    tokio::spawn(run(app, following, opened.clone(), send, open));
     let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX);
     Ok(upgrade.on_upgrade(move |socket| frames(socket, receive, opened)).into_response())
 }

@@ -121,7 +121,7 @@ impl KeyKeeper for Unnamed {
     }
 
     fn make(&self, _: KeyFile) -> Result<KeyFile, KeyProblem> {
-        Err(KeyProblem("a shared store needs a key file that every server has; name it".to_owned()))
+        Err(KeyProblem("a shared store needs a key file that every server has: name it with --key-file".to_owned()))
     }
 
     fn replace(&self, keys: KeyFile) -> Result<(), KeyProblem> {

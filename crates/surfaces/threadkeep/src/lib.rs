@@ -92,8 +92,6 @@
 //! The library and the bare command line act for account `local`; [`Engine::acting_as`] acts for somebody else.
 
 mod backup;
-#[cfg(feature = "sandbox")]
-pub mod code;
 pub mod contract;
 mod key_file;
 mod patch;
@@ -111,35 +109,45 @@ pub use patch::{Patch, PatchOperation};
 pub use raw::{RawObserver, observe_raw};
 pub use threadkeep_calls as calls;
 pub use threadkeep_calls::{
-    Approval, ArtifactVersion, At, Backfilled, Changed, Checkpoint, Decision, Delegation, DiffStats, Direction,
-    FileStats, ForkPoint, Grepped, Inherit, InheritItem, Injection, InjectionState, ListedState, MergeTold,
-    ModelMessage, NewAttachment, NewMessage, Project, Queued, Reference, References, Relationship, RelationshipRole,
-    RollbackTo, Sandbox, Scope, StepName, ThreadEvent, Transferred, TruncateFrom, Value,
+    Adopted, Approval, ArtifactVersion, At, Backfilled, Changed, Checkpoint, Decision, Delegation, DiffStats,
+    Direction, Effect, EffectState, FileStats, ForkPoint, Grepped, Inherit, InheritItem, Injection, InjectionState,
+    ListedState, MergeTold, ModelMessage, NewAttachment, NewMessage, Project, Queued, Reference, References,
+    Relationship, RelationshipRole, RollbackTo, Run, RunEvent, Sandbox, Scope, StepName, ThreadEvent, Transferred,
+    TruncateFrom, Value,
 };
 pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
-    AppendedMessages, CARRIERS, Carrier, Carry, Case, ContentHash, CopyReport, Courier, DeleteFile, Delivery,
-    DoctorReport, Engine, Error, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader, FileContent, FileIs,
+    AmongMemories, AppendedMessages, CARRIERS, CONVERSATION_TOKENS, Carrier, Carry, Case, ClaimedEffect, ContentHash,
+    Conversation, CopyReport, CountTokens, Courier, Cut, DeleteFile, Delivery, DoctorReport, DueBy, DueEffect,
+    EffectEnd, Engine, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader, FileContent, FileIs,
     FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer, IndexStatus, Key, KeyFile,
-    KeyKeeper, KeyProblem, Limits, List, Logged, Lost, MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveFile,
-    NewFile, NewKey, Opened, Over, Page, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Result,
-    Search, Searching, Selection, Shown, Standing, SubagentThread, Subscription, ThreadPage, ThreadSummary, Upload,
-    Uploaded, Validate, Values, Verb, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
+    KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost, MakeDirectory, Match, MergedTree, MessagePage,
+    Mode, ModelSide, MoveFile, NewFile, NewKey, Opened, Over, Owned, Page, PassedOver, Picture, Progressed, Redacting,
+    Redactor, ReferredPage, RemoveDirectory, Request, Result, Search, Searching, Selection, Shown, Standing,
+    SubagentThread, Subscription, Taking, ThreadPage, ThreadSummary, Tokenizer, Upload, Uploaded, Validate, Values,
+    Verb, Wanted, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
-    Observer, ReadWriter, Refused, Snapshot, ThreadChanges, ThreadStep, Unflushed,
+    Observer, ReadWriter, Refused, RunNews, RunStream, Snapshot, ThreadChanges, ThreadStep, Unflushed,
 };
 pub use threadkeep_model as model;
 pub use threadkeep_model::{
-    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, Entry, EnvName,
-    EnvType, Event, EventKind, Execution, ExecutionStatus, Fallback, FileCell, FilePath, IdempotencyKey, InjectionType,
-    Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName,
-    ParentCommunication, Part, Position, QueuedId, Record, ReferenceScope, Role, Skill, Thread, ThreadId, ThreadName,
-    Timestamp, Urgency, Uuid, ValueKey, Version,
+    Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, EffectName,
+    EffectOutcome, Entry, EnvName, EnvType, Event, EventKind, Executor, Fallback, FileCell, FilePath, IdempotencyKey,
+    InjectionType, Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName,
+    ParentCommunication, Part, Position, ProcessId, QueuedId, Record, ReferenceScope, Role, RunOutcome, RunStatus,
+    Skill, Thread, ThreadId, ThreadName, Timestamp, Urgency, Usage, Uuid, ValueKey, Version, Wait,
 };
+#[cfg(feature = "objects")]
+pub use threadkeep_objects::{Keys as ObjectKeys, Objects, ObjectsUrl};
 #[cfg(feature = "postgres")]
 pub use threadkeep_postgres::{Clock, PostgresStore, PostgresUrl};
+pub use threadkeep_relay as relay;
+#[cfg(feature = "sandbox")]
+pub use threadkeep_runtime as runtime;
+#[cfg(feature = "sandbox")]
+pub use threadkeep_runtime::run_code as code;
 #[cfg(feature = "sandbox")]
 pub use threadkeep_sandbox as sandbox;
 #[cfg(feature = "sandbox")]
@@ -206,8 +214,31 @@ impl FromStr for StoreUrl {
 /// # Errors
 /// If the URL names no store, or the store cannot be opened; the message says what to do.
 pub fn open(url: &str) -> Result<Engine> {
-    let engine =
-        |stores| Engine::new(stores, Arc::new(SystemWorld), Limits::default()).with_instance_env(instance_env());
+    open_beside(url, |stores| stores)
+}
+
+/// Opens the store at `url` as [`open`] does, with large contents of files and attachments in an object store. Whoever opens
+/// the store later names the same one: without it, those contents cannot be read.
+///
+/// ```no_run
+/// let objects = "s3://keep/team?endpoint=https://objects.example".parse()?;
+/// let keep = threadkeep::open_with_objects("hello.db", objects)?; // the keys are in AWS_ACCESS_KEY_ID and its sister
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`open`]. A service is asked when it is first needed; [`Objects::check`] asks at once.
+#[cfg(feature = "objects")]
+pub fn open_with_objects(url: &str, objects: ObjectsUrl) -> Result<Engine> {
+    let objects = Objects::open(objects)?;
+    open_beside(url, |stores| objects.beside(stores))
+}
+
+fn open_beside(url: &str, beside: impl FnOnce(Stores) -> Stores) -> Result<Engine> {
+    let engine = |stores| {
+        let engine = Engine::new(beside(stores), Arc::new(SystemWorld), Limits::default());
+        engine.with_instance_env(instance_env())
+    };
     Ok(match url.parse()? {
         StoreUrl::Sqlite(path) => {
             let keys = KeyFileAt::beside(&path);

@@ -135,7 +135,7 @@ async fn messages() {
 #[tokio::test]
 async fn thinking_has_a_budget_within_the_limit() {
     let thinking = |reasoning: &str, tokens_max| {
-        let request = Request { reasoning: Some(reasoning.into()), tokens_max, ..request() };
+        let request = Request { reasoning: Some(reasoning.into()), tokens_max, choice: Choice::Auto, ..request() };
         async move { sent(Protocol::Anthropic, request).await.1 }
     };
     assert_eq!(thinking("low", None).await["thinking"], json!({ "type": "enabled", "budget_tokens": 2048 }));
@@ -150,5 +150,50 @@ async fn a_conversation_that_begins_with_the_model_gets_a_beginning() {
     let request = Request { messages: vec![Message::text(Role::Assistant, "I was saying")], ..Request::default() };
     let (_, body) = sent(Protocol::Anthropic, request).await;
     let roles: Vec<_> = body["messages"].as_array().expect("messages").iter().map(|m| m["role"].clone()).collect();
-    assert_eq!(roles, ["user", "assistant"]);
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+#[tokio::test]
+async fn ids_of_calls_that_repeat_are_told_apart() {
+    let call = || Part::Call { id: "c".into(), name: "t".into(), arguments: json!({}) };
+    let result = || Part::Result { call: "c".into(), text: "ok".into(), images: Vec::new(), is_error: false };
+    let message = |role, parts| Message { role, parts };
+    let turn = || [message(Role::Assistant, vec![call()]), message(Role::User, vec![result()])];
+    let request = || Request { messages: turn().into_iter().chain(turn()).collect(), ..Request::default() };
+    let (_, openai) = sent(Protocol::OpenAi, request()).await;
+    let ids = [0, 2].map(|at| openai["messages"][at]["tool_calls"][0]["id"].clone());
+    let answered = [1, 3].map(|at| openai["messages"][at]["tool_call_id"].clone());
+    assert_eq!((ids[0] == ids[1], &ids), (false, &answered));
+    let (_, anthropic) = sent(Protocol::Anthropic, request()).await;
+    let ids = [1, 3].map(|at| anthropic["messages"][at]["content"][0]["id"].clone());
+    let answered = [2, 4].map(|at| anthropic["messages"][at]["content"][0]["tool_use_id"].clone());
+    assert_eq!((ids[0] == ids[1], &ids), (false, &answered));
+}
+
+#[tokio::test]
+async fn a_model_does_not_think_where_the_provider_refuses_it() {
+    let thought = || {
+        Part::Thinking(Thought {
+            text: "Hm.".into(),
+            provider: "anthropic".into(),
+            signature: Some("SIG".into()),
+            data: None,
+        })
+    };
+    let call = || Part::Call { id: "c".into(), name: "t".into(), arguments: json!({}) };
+    let result = || Part::Result { call: "c".into(), text: "ok".into(), images: Vec::new(), is_error: false };
+    let asked = async |step: Vec<Part>, choice: Choice| {
+        let messages = vec![
+            Message::text(Role::User, "go"),
+            Message { role: Role::Assistant, parts: step },
+            Message { role: Role::User, parts: vec![result()] },
+        ];
+        let request = Request { messages, choice, reasoning: Some("low".into()), ..Request::default() };
+        sent(Protocol::Anthropic, request).await.1
+    };
+    assert_eq!(asked(vec![thought(), call()], Choice::Auto).await["thinking"]["type"], "enabled");
+    assert_eq!(asked(vec![call()], Choice::Auto).await["thinking"], Value::Null, "the step began without");
+    assert_eq!(asked(vec![thought(), call()], Choice::Required).await["thinking"], Value::Null);
+    let only = asked(vec![call(), thought()], Choice::Auto).await;
+    assert_eq!(only["messages"][1]["content"].as_array().map(Vec::len), Some(1), "none at the end: {only}");
 }

@@ -2,36 +2,49 @@
 
 use std::collections::BTreeSet;
 
+use threadkeep_engine::Tokenizer;
+
 use super::place::{Path, Step, keys};
 use super::problem::suggestion;
 use super::shapes::{Agent, AgentKind, McpServer, Model, PartOfPrompt, Prompt, PromptText, Side, problem_at};
 use super::{Definition, Definitions, Kind, Name};
+use crate::context::bpe;
+use crate::mcp::PREFIX as MCP_PREFIX;
 
 /// Tools of the program itself begin with this.
 const BUILT_IN: &str = "threadkeep/";
 /// Tools without a package that the program has for every agent.
 const BUILT_IN_NAMES: [&str; 4] = ["skill", "remember", "subagent_create", "subagent_message"];
-/// Tools of MCP servers begin with this.
-const MCP: &str = "mcp:";
 
 /// Checks all definitions, and notes what each of them reaches.
-pub(super) fn check(all: &mut Definitions) {
+pub(super) fn check(all: &mut Definitions, folder: &std::path::Path) {
     let names: Vec<Name> = all.definitions.keys().cloned().collect();
     for name in names {
-        let mut checking = Checking { all, name: &name, found: Vec::new(), reaches: BTreeSet::new() };
+        let mut checking = Checking { all, name: &name, found: Vec::new(), reaches: BTreeSet::new(), tokenizer: None };
         match &all.definitions[&name] {
             Definition::Agent(agent) => checking.agent(agent),
             Definition::Prompt(prompt) => checking.prompt(prompt),
-            Definition::Model(model) => checking.model(model),
+            Definition::Model(model) => checking.model(model, folder),
             Definition::Mcp(server) => checking.mcp(server),
             Definition::HttpTool(tool) => {
+                if let Some((field, rule)) = crate::tools::http::mistake(tool) {
+                    checking.wrong(keys(&[field]), rule);
+                }
+                if let Err((field, rule)) = crate::tools::Declared::of_http(&name.text(), tool) {
+                    checking.wrong(keys(&[&field]), rule);
+                }
                 if let Some(skill) = &tool.skill {
                     checking.needs(Kind::Skill, skill, keys(&["skill"]));
                 }
             }
+            Definition::Text(_) if name.kind == Kind::Endpoint => {
+                if let Some(rule) = crate::endpoints::mistake(&name.name) {
+                    checking.wrong(Vec::new(), rule);
+                }
+            }
             Definition::Text(_) => {}
         }
-        let Checking { found, reaches, .. } = checking;
+        let Checking { found, reaches, tokenizer, .. } = checking;
         if let Some(source) = all.sources.get(&name) {
             let found: Vec<_> = found.into_iter().map(|(path, what)| problem_at(source, &path, what)).collect();
             if !found.is_empty() {
@@ -39,6 +52,7 @@ pub(super) fn check(all: &mut Definitions) {
             }
         }
         all.reaches.insert(name, reaches);
+        all.tokenizers.extend(tokenizer);
     }
 }
 
@@ -47,6 +61,7 @@ struct Checking<'a> {
     name: &'a Name,
     found: Vec<(Path, String)>,
     reaches: BTreeSet<Name>,
+    tokenizer: Option<(String, Tokenizer)>,
 }
 
 impl Checking<'_> {
@@ -176,10 +191,13 @@ impl Checking<'_> {
         if name.starts_with(BUILT_IN) || BUILT_IN_NAMES.contains(&name) {
             return;
         }
-        if let Some(of_server) = name.strip_prefix(MCP) {
-            match of_server.split_once('/') {
-                Some((server, tool)) if !tool.is_empty() => self.needs(Kind::Mcp, server, path),
-                _ => self.wrong(path, format!("a tool of an MCP server is written mcp:SERVER/TOOL, not '{name}'")),
+        if let Some(of_server) = name.strip_prefix(MCP_PREFIX) {
+            match (self.all.find_mcp(of_server, self.package()), of_server.split_once('/')) {
+                (Some((found, _)), _) => drop(self.reaches.insert(found.clone())),
+                (None, Some((server, tool))) if !tool.is_empty() => self.needs(Kind::Mcp, server, path),
+                (None, _) => {
+                    self.wrong(path, format!("a tool of an MCP server is written mcp:SERVER/TOOL, not '{name}'"))
+                }
             }
             return;
         }
@@ -193,8 +211,14 @@ impl Checking<'_> {
         }
     }
 
-    fn model(&mut self, model: &Model) {
+    fn model(&mut self, model: &Model, folder: &std::path::Path) {
         self.is_called(model.name.as_ref());
+        if let Some(file) = &model.tokenizer {
+            match bpe::load(&folder.join(file)) {
+                Ok(read) => self.tokenizer = Some((file.clone(), read)),
+                Err(wrong) => self.wrong(keys(&["tokenizer"]), wrong),
+            }
+        }
         for (at, fallback) in model.fallbacks.iter().enumerate() {
             let path = vec![Step::Key("fallbacks".into()), Step::Index(at)];
             if self.all.find(Kind::Model, fallback, self.package()) == Some(self.name) {
@@ -211,6 +235,13 @@ impl Checking<'_> {
             (Some(_), None) | (None, Some(_)) => {}
             (Some(_), Some(_)) => self.wrong(keys(&["url"]), "an MCP server has `command` or `url`, not both"),
             (None, None) => self.wrong(Vec::new(), "an MCP server has `command` or `url`"),
+        }
+        if let Some(Err(wrong)) = server.url.as_deref().map(threadkeep_outgoing::Address::parse) {
+            self.wrong(keys(&["url"]), wrong.to_string());
+        }
+        let tool = crate::tools::Declared::new("", serde_json::Map::new());
+        if let Err((field, rule)) = tool.of_mcp("x", server) {
+            self.wrong(keys(&[&field]), rule);
         }
     }
 }

@@ -32,6 +32,7 @@ impl Source {
     }
 }
 
+#[derive(Default)]
 pub(super) struct Files {
     pub(super) sources: BTreeMap<Name, Source>,
     pub(super) strays: Vec<Problem>,
@@ -57,6 +58,30 @@ pub(super) fn read(folder: &Path) -> io::Result<Files> {
     }
     files.hash = hasher.finalize().to_hex().to_string();
     Ok(files)
+}
+
+/// What tells a changed folder from an unchanged one without reading its files: their names, sizes and times.
+pub(crate) fn stamp(folder: &Path) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    let mut next = vec![(folder.to_owned(), 0)];
+    let mut count = 0;
+    while let Some((folder, depth)) = next.pop() {
+        for entry in entries(&folder)? {
+            let path = folder.join(entry);
+            // One that is gone by now changes the next stamp.
+            let Ok(is) = fs::symlink_metadata(&path) else { continue };
+            hasher.update(path.as_os_str().as_encoded_bytes());
+            count += 1;
+            if is.is_dir() && depth < DEPTH_MAX + 3 && count <= 4 * FILES_MAX {
+                next.push((path, depth + 1));
+            } else {
+                let changed = is.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+                hasher.update(&is.len().to_le_bytes());
+                hasher.update(&changed.unwrap_or_default().as_nanos().to_le_bytes());
+            }
+        }
+    }
+    Ok(hasher.finalize())
 }
 
 struct Walk<'a> {
@@ -160,7 +185,7 @@ fn endings(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let accepted = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     (1..=NAME_MAX).contains(&name.len()) && name.chars().all(accepted) && !name.starts_with('-')
 }

@@ -6,6 +6,8 @@
 //! effects/ hooks/ api/            JS and TS
 //! skills/NAME.md                  text for the model
 //! vendor/NAME.js                  modules that code may import by their bare name
+//! scripts/                        files that the provider `script` plays; no definitions
+//! tokenizers/                     tables of tokenizers that models name; no definitions
 //! packages/ID/…                   the same folders again; names there are ID/NAME
 //! ```
 //!
@@ -20,13 +22,22 @@ mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use threadkeep_engine::Tokenizer;
+
+use crate::code::Described;
 pub use files::{FILE_BYTES_MAX, FILES_MAX, Source};
+pub(crate) use files::{is_name, stamp};
 pub use problem::{Problem, Problems};
+pub(crate) use problem::{nearest, position_of, problem_in};
 pub use shapes::{
     Agent, AgentKind, HttpTool, McpServer, Model, Parent, PartOfPrompt, Price, Prices, Prompt, PromptText, Provider,
     Receives, Resumable, SessionTool, Side, Subagent, ToolChoice, UsedTool, Variable, VariableKind,
 };
+
+/// The file of definitions that the program brings.
+const PROGRAM: &str = "(program)";
 
 /// What a definition is; each kind has a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +65,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    /// Every kind, in the order in which they are listed.
+    pub const ALL: [Self; 10] = [
         Self::Agent,
         Self::Prompt,
         Self::Model,
@@ -66,6 +78,11 @@ impl Kind {
         Self::Skill,
         Self::Vendor,
     ];
+
+    /// The kind whose folder has this name.
+    pub fn of_folder(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.folder() == name)
+    }
 
     /// The folder of this kind.
     pub fn folder(self) -> &'static str {
@@ -150,6 +167,10 @@ pub struct Definitions {
     /// Problems of files that are no definition.
     strays: Vec<Problem>,
     hash: String,
+    /// Tokenizers by the names of their files.
+    tokenizers: BTreeMap<String, Tokenizer>,
+    /// What code said of itself, once it was loaded.
+    described: Arc<Mutex<BTreeMap<Name, Described>>>,
 }
 
 impl Definitions {
@@ -158,16 +179,53 @@ impl Definitions {
     /// # Errors
     /// If the folder cannot be read. Mistakes inside files are told by [`Definitions::problems`].
     pub fn read(folder: &Path) -> std::io::Result<Self> {
-        let files::Files { sources, strays, hash } = files::read(folder)?;
+        Self::read_with(folder, &BTreeMap::new())
+    }
+
+    /// The same, with definitions that the program itself brings. They win over files.
+    ///
+    /// # Errors
+    /// As [`Definitions::read`].
+    pub fn read_with(folder: &Path, brought: &BTreeMap<Name, Definition>) -> std::io::Result<Self> {
+        Ok(Self::of(files::read(folder)?, brought, folder))
+    }
+
+    /// Only those that the program brings.
+    pub(crate) fn without_folder(brought: &BTreeMap<Name, Definition>) -> Self {
+        Self::of(files::Files::default(), brought, Path::new(""))
+    }
+
+    fn of(files: files::Files, brought: &BTreeMap<Name, Definition>, folder: &Path) -> Self {
+        let files::Files { sources, strays, hash } = files;
         let mut read = Self { sources, strays, hash, ..Self::default() };
+        for name in brought.keys() {
+            read.sources.insert(name.clone(), Source { file: PROGRAM.to_owned(), text: String::new() });
+        }
         for (name, source) in &read.sources {
-            match shapes::parse(name, source) {
+            let parsed = brought.get(name).map_or_else(|| shapes::parse(name, source), |brought| Ok(brought.clone()));
+            match parsed {
                 Ok(definition) => drop(read.definitions.insert(name.clone(), definition)),
                 Err(problem) => read.problems.entry(name.clone()).or_default().push(problem),
             }
         }
-        check::check(&mut read);
-        Ok(read)
+        check::check(&mut read, folder);
+        // A table that comes or goes makes another set.
+        for file in read.tokenizers.keys() {
+            read.hash = blake3::hash(format!("{} {file}", read.hash).as_bytes()).to_hex().to_string();
+        }
+        read
+    }
+
+    /// The tokenizer in a file that a model names.
+    pub(crate) fn tokenizer(&self, file: &str) -> Option<Tokenizer> {
+        self.tokenizers.get(file).cloned()
+    }
+
+    /// Only those that the program brings, because of this.
+    pub(crate) fn unreadable(folder: &Path, why: &std::io::Error, brought: &BTreeMap<Name, Definition>) -> Self {
+        let what = format!("the folder cannot be read: {why}");
+        let stray = Problem { file: folder.display().to_string(), line: 1, column: 1, what };
+        Self { strays: vec![stray], ..Self::without_folder(brought) }
     }
 
     /// The hash of all files: two sets with the same hash are the same.
@@ -180,9 +238,25 @@ impl Definitions {
         self.strays.iter().chain(self.problems.values().flatten())
     }
 
+    /// The problems of one definition by itself.
+    pub fn problems_of(&self, name: &Name) -> &[Problem] {
+        self.problems.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// A definition as JSON, for people and programs that look at it: what its file says, without the values of
+    /// variables and headers. Code is left out.
+    pub fn shown(&self, name: &Name) -> Option<serde_json::Value> {
+        shapes::shown(name, self.sources.get(name)?)
+    }
+
     /// The names of all definitions of a kind, broken ones included.
     pub fn names(&self, kind: Kind) -> impl Iterator<Item = &Name> {
         self.sources.keys().filter(move |name| name.kind == kind)
+    }
+
+    /// Whether runs of this agent are worked on here. A broken one counts: its run says what is wrong.
+    pub fn has_agent(&self, name: &str) -> bool {
+        !matches!(self.agent(name, None), Err(Problems::NotFound { .. }))
     }
 
     /// The agent of this name, as seen from `package`.
@@ -240,13 +314,101 @@ impl Definitions {
         }
     }
 
+    /// The definition of this name by itself; none if its file is broken.
+    pub(crate) fn definition(&self, name: &Name) -> Option<&Definition> {
+        self.definitions.get(name)
+    }
+
+    /// All files, by their names.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&Name, &Source)> {
+        self.sources.iter()
+    }
+
+    /// Whether an effect of this name can run, as far as its file was read and loaded.
+    pub(crate) fn has_effect(&self, name: &str) -> bool {
+        let Ok((found, Definition::Text(_))) = self.get(Kind::Effect, name, None) else { return false };
+        self.described(found).is_none_or(|said| said.is_ok())
+    }
+
+    /// Another number for another set.
+    pub(crate) fn generation(&self) -> u64 {
+        self.hash.get(..16).and_then(|hash| u64::from_str_radix(hash, 16).ok()).unwrap_or_default()
+    }
+
+    /// What the code of a definition said of itself, if it was loaded.
+    pub(crate) fn described(&self, name: &Name) -> Option<Described> {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub(crate) fn keep_described(&self, name: &Name, described: &Described) {
+        let mut all = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.clone(), Arc::clone(described));
+    }
+
+    /// Whether a variable is scoped in the graph of an agent: by a prompt or a tool that it reaches. Tools that are code
+    /// count once they were loaded.
+    pub(crate) fn scopes(&self, agent: &str, variable: &str) -> bool {
+        self.graph(agent).iter().any(|name| self.variables(name).iter().any(|one| one.scoped && one.name == variable))
+    }
+
+    /// The variables that the graph of an agent requires and takes from no caller, and to which it gives no value itself.
+    pub(crate) fn required_for_itself(&self, agent: &str) -> Vec<Variable> {
+        let graph = self.graph(agent);
+        let gives = |variable: &str| {
+            graph.iter().any(|name| match self.definitions.get(name) {
+                Some(Definition::Agent(agent)) => agent.env.contains_key(variable),
+                Some(Definition::Prompt(prompt)) => prompt.env.contains_key(variable),
+                Some(Definition::Model(_) | Definition::Mcp(_) | Definition::HttpTool(_) | Definition::Text(_))
+                | None => false,
+            })
+        };
+        let mut required: BTreeMap<String, Variable> = BTreeMap::new();
+        for variable in graph.iter().flat_map(|name| self.variables(name)) {
+            if variable.required && variable.scoped && !gives(&variable.name) {
+                required.insert(variable.name.clone(), variable);
+            }
+        }
+        required.into_values().collect()
+    }
+
+    /// An agent and all that it reaches. Other agents have graphs of their own.
+    fn graph(&self, agent: &str) -> BTreeSet<&Name> {
+        let (mut seen, mut next) = (BTreeSet::new(), Vec::from_iter(self.find(Kind::Agent, agent, None)));
+        while let Some(name) = next.pop() {
+            if seen.insert(name) {
+                let inside = self.reaches.get(name).into_iter().flatten();
+                next.extend(inside.filter(|reached| reached.kind != Kind::Agent));
+            }
+        }
+        seen
+    }
+
+    /// The variables that a definition declares.
+    fn variables(&self, name: &Name) -> Vec<Variable> {
+        match self.definitions.get(name) {
+            Some(Definition::Prompt(prompt)) => prompt.variables.clone(),
+            Some(Definition::HttpTool(tool)) => tool.variables.clone(),
+            Some(Definition::Text(_)) => {
+                let said = self.described(name);
+                let listed = said.as_ref().and_then(|said| said.as_ref().as_ref().ok()?.get("variables")).cloned();
+                listed.and_then(|listed| serde_json::from_value(listed).ok()).unwrap_or_default()
+            }
+            Some(Definition::Agent(_) | Definition::Model(_) | Definition::Mcp(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Whether the program brings a definition, and no file does.
+    pub(crate) fn is_brought(&self, name: &Name) -> bool {
+        self.sources.get(name).is_some_and(|source| source.file == PROGRAM)
+    }
+
     /// The file of a definition.
     pub fn source(&self, name: &Name) -> Option<&Source> {
         self.sources.get(name)
     }
 
     /// Resolves a name that was written in `package`: its own package comes first, then the root.
-    fn find(&self, kind: Kind, name: &str, package: Option<&str>) -> Option<&Name> {
+    pub(crate) fn find(&self, kind: Kind, name: &str, package: Option<&str>) -> Option<&Name> {
         let at = |package: Option<&str>, name: &str| {
             let name = Name { kind, package: package.map(str::to_owned), name: name.to_owned() };
             self.sources.get_key_value(&name).map(|(name, _)| name)
@@ -255,6 +417,13 @@ impl Definitions {
             Some((package, name)) => at(Some(package), name),
             None => package.and_then(|own| at(Some(own), name)).or_else(|| at(None, name)),
         }
+    }
+
+    /// The server and the tool that `SERVER/TOOL` or `PACKAGE/SERVER/TOOL` means.
+    pub(crate) fn find_mcp<'a>(&self, written: &'a str, package: Option<&str>) -> Option<(&Name, &'a str)> {
+        let slashes = written.match_indices('/').map(|(at, _)| at).take(2);
+        let mut split = slashes.map(|at| (&written[..at], &written[at + 1..])).filter(|(_, tool)| !tool.is_empty());
+        split.find_map(|(server, tool)| Some((self.find(Kind::Mcp, server, package)?, tool)))
     }
 
     /// The name of this kind that is spelled most alike.

@@ -127,7 +127,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Skips a value.
+    /// Skips one value of JSON.
     fn value(&mut self) {
         let mut depth = 0_usize;
         loop {

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{Kind, Name};
+use threadkeep_sandbox::Failure;
+
+use super::place::line_and_column;
+use super::{Definitions, Kind, Name};
 
 /// Mistakes of spelling up to which a name is suggested.
 const MISTAKES_MAX: usize = 3;
@@ -63,7 +66,7 @@ impl Problems {
 }
 
 /// The candidate that is spelled most alike, if one is near.
-pub(super) fn nearest(name: &str, candidates: impl Iterator<Item = impl Into<String>>) -> Option<String> {
+pub(crate) fn nearest(name: &str, candidates: impl Iterator<Item = impl Into<String>>) -> Option<String> {
     candidates
         .map(Into::into)
         .map(|candidate: String| (strsim::damerau_levenshtein(name, &candidate), candidate))
@@ -75,4 +78,27 @@ pub(super) fn nearest(name: &str, candidates: impl Iterator<Item = impl Into<Str
 /// `; did you mean 'x'?`, if something is near.
 pub(super) fn suggestion(near: Option<String>) -> String {
     near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default()
+}
+
+/// Where a definition that is code, or a request, says a field: file, line and column.
+pub(crate) fn position_of(all: &Definitions, name: &Name, field: &str) -> (String, usize, usize) {
+    let Some(source) = all.source(name) else { return (name.text(), 1, 1) };
+    let after = |at: usize| source.text[at + field.len()..].trim_start().starts_with([':', '=', ',']);
+    let found = source.text.match_indices(field).map(|(at, _)| at).find(|at| !field.is_empty() && after(*at));
+    let (line, column) = line_and_column(&source.text, found.unwrap_or_default());
+    (source.file.clone(), line, column)
+}
+
+/// A problem that a worker found while it loaded a definition.
+pub(crate) fn problem_in(all: &Definitions, name: &Name, failure: &Failure, what: &str) -> Problem {
+    // A mistake in a field ends with its name, behind a null.
+    if let Some((what, field)) = what.split_once('\0') {
+        let (file, line, column) = position_of(all, name, field);
+        return Problem { file, line, column, what: what.to_owned() };
+    }
+    let own = all.source(name).map(|source| source.file.clone()).unwrap_or_default();
+    let known = failure.filename.clone().filter(|file| all.sources().any(|(_, source)| source.file == *file));
+    let place = known.is_some().then(|| (failure.line.unwrap_or(1) as usize, failure.column.unwrap_or(1) as usize));
+    let (line, column) = place.unwrap_or((1, 1));
+    Problem { file: known.unwrap_or(own), line, column, what: what.to_owned() }
 }

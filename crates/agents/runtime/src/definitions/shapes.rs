@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use threadkeep_engine::ModelSide;
 
 use super::place::{Path, Step, in_json, in_toml, line_and_column};
 use super::problem::{nearest, suggestion};
@@ -39,6 +40,27 @@ pub struct Agent {
     /// Names of its hooks.
     #[serde(default)]
     pub hooks: Vec<String>,
+    /// Whether facts of a session are remembered when it is completed.
+    #[serde(default)]
+    pub remember_sessions: bool,
+}
+
+impl Agent {
+    /// A side of the agent. One that has a single side has it for both.
+    pub fn side(&self, side: ModelSide) -> &Side {
+        match side {
+            ModelSide::A => &self.side_a,
+            ModelSide::B => self.side_b.as_ref().unwrap_or(&self.side_a),
+        }
+    }
+
+    /// Whether two models talk.
+    pub fn is_dual(&self) -> bool {
+        match self.kind {
+            AgentKind::DualAi => self.side_b.is_some(),
+            AgentKind::AiHuman => false,
+        }
+    }
 }
 
 /// Who talks with whom.
@@ -128,6 +150,8 @@ pub struct Prompt {
     pub hooks: Option<Vec<String>>,
     /// How much the model thinks.
     pub reasoning: Option<String>,
+    /// How many of the newest messages are given to the model at most.
+    pub recent_messages: Option<u32>,
     /// How many of the newest pictures are given to the model.
     #[serde(default = "ten")]
     pub recent_image_threshold: u32,
@@ -188,6 +212,8 @@ pub struct UsedTool {
     pub options: Map<String, Value>,
     /// How a sub-prompt or a subagent is called.
     pub called: Subagent,
+    /// Whether only its name is written. An agent that is written so gets the thread when it is called.
+    pub is_plain: bool,
 }
 
 impl<'de> Deserialize<'de> for UsedTool {
@@ -212,10 +238,12 @@ impl<'de> Deserialize<'de> for UsedTool {
         let no_tool = |_| serde::de::Error::custom("a tool is a name, or an object with `name` and known fields");
         Ok(match Written::deserialize(deserializer).map_err(no_tool)? {
             Written::Name(name) => {
-                Self { name, env: BTreeMap::new(), options: Map::new(), called: Subagent::default() }
+                let (env, options, called) = (BTreeMap::new(), Map::new(), Subagent::default());
+                Self { name, env, options, called, is_plain: true }
             }
             Written::Whole(whole) => {
-                Self { name: whole.name, env: whole.env, options: whole.options, called: whole.called }
+                let Whole { name, env, options, called } = *whole;
+                Self { name, env, options, called, is_plain: false }
             }
         })
     }
@@ -397,6 +425,18 @@ pub struct Model {
     pub context_tokens: Option<u64>,
     /// Tokens of an answer at most.
     pub max_tokens: Option<u64>,
+    /// The file with the tokenizer's table, from the folder of definitions on.
+    pub tokenizer: Option<String>,
+}
+
+impl Model {
+    /// The capability to read pictures.
+    pub const IMAGES: &str = "images";
+
+    /// Whether it is given pictures: if its capabilities name them, or it lists none.
+    pub fn takes_images(&self) -> bool {
+        self.capabilities.is_empty() || self.capabilities.iter().any(|one| one == Self::IMAGES)
+    }
 }
 
 /// A protocol of providers.
@@ -487,13 +527,20 @@ pub struct McpServer {
     /// Headers of requests to the URL; values may name variables as `${env:NAME}`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Variables of the program's environment.
+    /// Variables of the program's environment; values may name variables as `${env:NAME}`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The tools that may be used; all unless given.
     pub tools: Option<Vec<String>>,
+    /// The capabilities that a call of its tools needs; `tool:mcp:SERVER/TOOL` unless given.
+    pub needs: Option<Vec<String>>,
     /// Milliseconds for a call.
     pub timeout_ms: Option<u64>,
+}
+
+impl McpServer {
+    /// Milliseconds for a call, unless the definition names others.
+    pub const TIMEOUT_MS: u64 = 60_000;
 }
 
 fn yes() -> bool {
@@ -531,6 +578,34 @@ fn shape<T: for<'de> Deserialize<'de>>(source: &Source) -> Result<T, Problem> {
         let (path, what) = in_words(path, said);
         problem_at(source, &path, what)
     })
+}
+
+/// Fields whose values may be secret.
+const HIDDEN: [&str; 2] = ["env", "headers"];
+
+/// A definition as JSON without values that may be secret; none for code and broken files.
+pub(super) fn shown(name: &Name, source: &Source) -> Option<Value> {
+    match (name.kind, source.ending()) {
+        (Kind::Skill, _) => Some(serde_json::json!({ "text": source.text })),
+        (_, "toml" | "json") => value(source).ok().map(hidden),
+        _ => None,
+    }
+}
+
+fn hidden(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, value): (String, Value)| match value {
+                Value::Object(inside) if HIDDEN.contains(&name.as_str()) => {
+                    (name, inside.into_iter().map(|(name, _)| (name, Value::Null)).collect())
+                }
+                value => (name, hidden(value)),
+            };
+            Value::Object(fields.into_iter().map(field).collect())
+        }
+        Value::Array(items) => items.into_iter().map(hidden).collect(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
+    }
 }
 
 /// The text as JSON, whatever it is written in.

@@ -1,4 +1,16 @@
 //! Folders of definitions: whole ones, and ones that are broken in every way.
 
+mod agents;
 mod broken;
+mod context;
+mod dual;
+mod effects;
+mod fields;
+mod reasons;
+mod reload;
+mod requests;
+mod sub_prompts;
+mod subagents;
+mod support;
+mod tokens;
 mod whole;

@@ -5,6 +5,7 @@
 mod process;
 mod run;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -17,8 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::cage::Protections;
 use crate::code::{Code, Event, Origin, Outcome};
-use crate::limits::{MEMORY_BYTES_RANGE, READY_MAX, RUNS_MAX, TIMEOUT_MAX, WAITING_MAX};
-use crate::worker;
+use crate::limits::{MEMORY_BYTES_RANGE, READY_MAX, REST, RESTS, RUNS_MAX, TIMEOUT_MAX, WAITING_MAX, WRITTEN_MAX};
+use crate::{task, worker};
 use process::{Spawner, Worker};
 
 /// How strong the cage must be for code of requests.
@@ -27,7 +28,7 @@ pub enum Level {
     /// Landlock and seccomp. Without Landlock only code of definitions runs.
     #[default]
     Full,
-    /// Seccomp is enough.
+    /// Seccomp is enough; Landlock may be missing.
     Seccomp,
     /// Limits of resources are enough: code runs on any kernel, and a bug of the engine reaches the host.
     Rlimits,
@@ -93,8 +94,12 @@ struct Shared {
     /// Threads of its own, started with the first run: those of the program may be busy, or not there.
     runtime: OnceLock<Runtime>,
     spawner: OnceLock<Spawner>,
+    /// The modules that workers compile before they get code, as a frame.
+    library: OnceLock<Vec<u8>>,
     ready: Mutex<Vec<Worker>>,
     filling: AtomicBool,
+    resting: AtomicBool,
+    written: Semaphore,
 }
 
 impl Default for Sandbox {
@@ -112,10 +117,21 @@ impl Sandbox {
             waiting: AtomicUsize::new(0),
             runtime: OnceLock::new(),
             spawner: OnceLock::new(),
+            library: OnceLock::new(),
             ready: Mutex::default(),
             filling: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
+            written: Semaphore::new(WRITTEN_MAX),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Modules that code of definitions may import: sources in JavaScript by their bare names, and the names that the
+    /// host's modules export to them. Workers compile them while they wait for code. Called before the first run, and once.
+    pub fn prepare(&self, library: BTreeMap<String, String>, exports: BTreeMap<String, Vec<String>>) {
+        let frame = task::library(library, exports);
+        // Another program on the same sandbox brought them already.
+        drop(self.shared.library.set(frame));
     }
 
     /// Passes if code of this origin may run here.
@@ -157,8 +173,9 @@ impl Sandbox {
             return Ok(execution);
         }
         let place = match Arc::clone(&self.shared.places).try_acquire_owned() {
-            Ok(place) => Some(place),
-            Err(_) if self.shared.waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX => None,
+            _ if code.nested => Place::Parents,
+            Ok(place) => Place::Held(place),
+            Err(_) if self.shared.waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX => Place::Awaited,
             Err(_) => {
                 self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
                 return Err(Unavailable::Full);
@@ -169,8 +186,19 @@ impl Sandbox {
             let ended = shared.carry_out(place, code, stopped, tell).await;
             // If the handle is gone, nobody asks.
             drop(done.send(ended));
+            shared.rest().await;
         });
         Ok(execution)
+    }
+
+    /// Does something with an outcome that takes a while, away from the threads that answer others, a few at once.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failed`] if the work panics.
+    pub async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unavailable> {
+        let failed = |error: &dyn std::error::Error| Unavailable::Failed(error.to_string());
+        let _turn = self.shared.written.acquire().await.map_err(|error| failed(&error))?;
+        self.runtime()?.spawn_blocking(work).await.map_err(|error| failed(&error))
     }
 
     fn runtime(&self) -> Result<&Runtime, Unavailable> {
@@ -191,6 +219,16 @@ impl Sandbox {
     }
 }
 
+/// The place of a run among all.
+enum Place {
+    /// Its own.
+    Held(OwnedSemaphorePermit),
+    /// That of the run that waits for it.
+    Parents,
+    /// It waits for one.
+    Awaited,
+}
+
 /// The outcome of code whose options cannot be.
 fn refused(code: &Code) -> Option<Outcome> {
     let refuse = |message: String| Some(Outcome::link_error("RangeError", message));
@@ -207,14 +245,16 @@ fn refused(code: &Code) -> Option<Outcome> {
 impl Shared {
     async fn carry_out(
         self: &Arc<Self>,
-        place: Option<OwnedSemaphorePermit>,
+        place: Place,
         code: Code,
         mut stopped: mpsc::UnboundedReceiver<String>,
         events: mpsc::UnboundedSender<Event>,
     ) -> Result<Outcome, Unavailable> {
         let _place = match place {
-            Some(place) => place,
-            None => {
+            Place::Held(place) => Some(place),
+            // Invariant: a nested run never waits for a place, or all places could wait for each other.
+            Place::Parents => None,
+            Place::Awaited => {
                 let place = tokio::select! {
                     place = Arc::clone(&self.places).acquire_owned() => place.ok(),
                     reason = stopped.recv() => {
@@ -223,7 +263,7 @@ impl Shared {
                     }
                 };
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
-                place.ok_or(Unavailable::Full)?
+                Some(place.ok_or(Unavailable::Full)?)
             }
         };
         let worker = self.worker().await?;
@@ -244,7 +284,10 @@ impl Shared {
 
     async fn spawned(&self) -> Result<Worker, Unavailable> {
         match self.spawner.get() {
-            Some(spawner) => spawner.spawn().await,
+            Some(spawner) => {
+                let none = || task::library(BTreeMap::new(), BTreeMap::new());
+                spawner.spawn(self.library.get_or_init(none)).await
+            }
             None => Err(Unavailable::Failed("the sandbox has not started".to_owned())),
         }
     }
@@ -273,6 +316,25 @@ impl Shared {
         });
     }
 
+    /// Gives the memory of values and logs back once no run was open for a while.
+    async fn rest(&self) {
+        if self.resting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut left = RESTS;
+        while left > 0 {
+            tokio::time::sleep(REST).await;
+            if self.places.available_permits() == RUNS_MAX {
+                // Once is not enough: clients may take their time to read the outcomes.
+                give_memory_back();
+                left -= 1;
+            } else {
+                left = RESTS;
+            }
+        }
+        self.resting.store(false, Ordering::Relaxed);
+    }
+
     fn ready(&self) -> std::sync::MutexGuard<'_, Vec<Worker>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -285,6 +347,16 @@ impl Drop for Shared {
             // It may be dropped where waiting is not allowed.
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Gives freed memory back to the system. The allocator of glibc keeps it otherwise: 100 MB after 40 floods of reports.
+fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[expect(unsafe_code, reason = "a call of the C library")]
+    // SAFETY: it takes a number, and may be called at any time from any thread.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
@@ -304,6 +376,12 @@ impl Execution {
     /// A handle that ends the run, also from elsewhere.
     pub fn terminator(&self) -> Terminator {
         self.stop.clone()
+    }
+
+    /// Drops lines of the console and reports until the outcome, which has them all.
+    pub fn quiet(mut self) -> Self {
+        self.events.close();
+        self
     }
 
     /// The next line of the console or report; none once the run has ended.
@@ -327,7 +405,7 @@ impl Drop for Execution {
     }
 }
 
-/// Ends a run.
+/// Ends a run from outside.
 #[derive(Clone)]
 pub struct Terminator(mpsc::UnboundedSender<String>);
 

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc as blocking;
 use std::thread;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 
@@ -88,8 +89,8 @@ impl Spawner {
         Self { asked }
     }
 
-    /// A worker that is ready.
-    pub(super) async fn spawn(&self) -> Result<Worker, Unavailable> {
+    /// A worker that is ready. `library` is the first frame that it gets.
+    pub(super) async fn spawn(&self, library: &[u8]) -> Result<Worker, Unavailable> {
         let (answer, answered) = oneshot::channel();
         let stopped = || Unavailable::Failed("the sandbox was stopped".to_owned());
         self.asked.send(answer).map_err(|_| stopped())?;
@@ -97,7 +98,9 @@ impl Spawner {
             answered.await.map_err(|_| stopped())?.map_err(|error| Unavailable::Failed(error.to_string()))?;
         let process = Process(Some(child));
         let socket = socket.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(socket));
-        let (from, to) = socket.map_err(|error| Unavailable::Failed(error.to_string()))?.into_split();
+        let (from, mut to) = socket.map_err(|error| Unavailable::Failed(error.to_string()))?.into_split();
+        // A worker that is gone is noticed by its reader.
+        drop(to.write_all(library).await);
         let mut frames = Frames { from, buffer: Vec::new() };
         let first = tokio::time::timeout(START_TIMEOUT, frames.next()).await;
         match first {

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use super::Unavailable;
 use super::process::{Frames, Process, Worker};
-use crate::code::{Code, Event, Failure, HostError, HostFunction, Log, Outcome, Status};
+use crate::code::{Code, Event, Failure, HostError, HostFunction, Log, Outcome, Reports, Status};
 use crate::frame::{HEAD_BYTES, Head, Kind, frame};
 use crate::limits::{
     CALLS_MAX, CALLS_OPEN_MAX, DEPTH_MAX, ERROR_BYTES_MAX, FRAME_BYTES_MAX, LOG_ENTRY_BYTES, LOGS_BYTES_MAX,
-    REPORTS_BYTES_MAX, RUN_BYTES_MAX, VALUES_MAX,
+    REPORTS_BYTES_MAX, REPORTS_VALUES_MAX, RUN_BYTES_MAX, VALUES_MAX,
 };
 use crate::task::{self, Done};
 use crate::value::Value;
@@ -108,7 +108,7 @@ struct Run {
     bytes: usize,
     logged: usize,
     reported: (usize, usize),
-    reports: Vec<Value>,
+    reports: Reports,
     logs: Vec<Log>,
     started: bool,
 }
@@ -130,7 +130,7 @@ impl Run {
             bytes: 0,
             logged: 0,
             reported: (0, 0),
-            reports: Vec::new(),
+            reports: Reports::default(),
             logs: Vec::new(),
             started: false,
         }
@@ -179,12 +179,12 @@ impl Run {
         match head.kind {
             Kind::Caged => Ok(value.as_str().map(|why| Ended::Uncaged(why.to_owned()))),
             Kind::Log => self.log(value).map(|()| None),
-            Kind::Report => self.report(value, values, payload.len()).map(|()| None),
+            Kind::Report => self.report(value, values, payload).map(|()| None),
             Kind::Call => self.call(head.call, value).map(|()| None),
             Kind::Done => {
                 Done::read(value).map(|done| Some(Ended::Done(done))).ok_or_else(|| "an outcome of no form".to_owned())
             }
-            Kind::Ready | Kind::Started | Kind::Limits | Kind::Run | Kind::Answer | Kind::Refusal => {
+            Kind::Ready | Kind::Started | Kind::Library | Kind::Limits | Kind::Run | Kind::Answer | Kind::Refusal => {
                 Err("a frame that it may not send now".to_owned())
             }
         }
@@ -201,18 +201,21 @@ impl Run {
             return Err(format!("its log has more than {LOGS_BYTES_MAX} bytes"));
         }
         let log = Log { level, message };
-        drop(self.events.send(Event::Log(log.clone())));
+        if !self.events.is_closed() {
+            drop(self.events.send(Event::Log(log.clone())));
+        }
         self.logs.push(log);
         Ok(())
     }
 
-    fn report(&mut self, value: Value, values: usize, bytes: usize) -> Result<(), String> {
-        self.reported = (self.reported.0 + bytes, self.reported.1 + values);
-        if self.reported.0 > REPORTS_BYTES_MAX || self.reported.1 > VALUES_MAX {
+    fn report(&mut self, value: Value, values: usize, payload: &[u8]) -> Result<(), String> {
+        self.reported = (self.reported.0 + payload.len(), self.reported.1 + values);
+        if self.reported.0 > REPORTS_BYTES_MAX || self.reported.1 > REPORTS_VALUES_MAX {
             return Err("its reports are too large".to_owned());
         }
-        drop(self.events.send(Event::Report(value.clone())));
-        self.reports.push(value);
+        self.reports.push(payload);
+        // If nothing follows the run, the value is dropped.
+        drop(self.events.send(Event::Report(value)));
         Ok(())
     }
 

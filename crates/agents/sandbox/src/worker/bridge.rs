@@ -12,8 +12,8 @@ use super::wire;
 use crate::cbor;
 use crate::frame::{HEAD_BYTES, Kind};
 use crate::limits::{
-    CALLS_MAX, CALLS_OPEN_MAX, FRAME_BYTES_MAX, LOG_ENTRY_BYTES, LOGS_BYTES_MAX, REPORTS_BYTES_MAX, RUN_BYTES_MAX,
-    VALUES_MAX,
+    CALLS_MAX, CALLS_OPEN_MAX, FRAME_BYTES_MAX, LOG_ENTRY_BYTES, LOGS_BYTES_MAX, REPORTS_BYTES_MAX, REPORTS_VALUES_MAX,
+    RUN_BYTES_MAX,
 };
 use crate::value::Value;
 
@@ -92,10 +92,11 @@ impl<'js> Bridge<'js> {
             let state = self.0.borrow();
             (state.reports + payload.len(), state.reported + value.measure().0)
         };
-        if bytes > REPORTS_BYTES_MAX || values > VALUES_MAX {
-            return Err(
-                self.limit(ctx, &format!("reports have more than {REPORTS_BYTES_MAX} bytes or {VALUES_MAX} values"))
-            );
+        if bytes > REPORTS_BYTES_MAX || values > REPORTS_VALUES_MAX {
+            return Err(self.limit(
+                ctx,
+                &format!("reports have more than {REPORTS_BYTES_MAX} bytes or {REPORTS_VALUES_MAX} values"),
+            ));
         }
         self.spend(ctx, payload.len())?;
         let mut state = self.0.borrow_mut();

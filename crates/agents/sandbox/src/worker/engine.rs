@@ -10,12 +10,12 @@ use super::convert::Helpers;
 use super::failure::failure;
 use super::memory::Counted;
 use super::modules::Modules;
-use super::wire;
+use super::{names, wire};
 use crate::cbor;
 use crate::code::{Execute, Failure, Status};
 use crate::frame::{HEAD_BYTES, Kind};
 use crate::limits::FRAME_BYTES_MAX;
-use crate::task::{Done, Task};
+use crate::task::{Done, Library, Task};
 use crate::value::Value;
 
 /// The name of `start.js` in stacks.
@@ -33,7 +33,7 @@ pub(super) struct Engine<'js> {
 /// Prepares an engine, and hands it to `serve`, which ends the process.
 pub(super) fn with(serve: impl for<'js> FnOnce(Engine<'js>) -> std::convert::Infallible) -> ! {
     let modules = Modules::default();
-    let prepared = Runtime::new_with_alloc(Counted::default()).and_then(|runtime| {
+    let prepared = Runtime::new_with_alloc(Counted).and_then(|runtime| {
         runtime.set_max_stack_size(STACK_BYTES);
         runtime.set_loader(modules.clone(), modules.clone());
         Context::full(&runtime)
@@ -70,10 +70,29 @@ impl From<rquickjs::Error> for Ended {
 }
 
 impl<'js> Engine<'js> {
+    /// Compiles modules that code of definitions may import. Each is compiled once, with those that it imports.
+    pub(super) fn compile(&self, library: Library) {
+        for name in self.modules.prepare(library) {
+            if let Some((name, source)) = self.modules.uncompiled(&name) {
+                match Module::declare(self.ctx.clone(), name, source) {
+                    // The engine finds it by its name.
+                    Ok(module) => std::mem::forget(module),
+                    Err(_) => wire::end(1),
+                }
+            }
+        }
+    }
+
     /// Runs a task, tells how it went, and ends the process.
     pub(super) fn run(self, task: Value) -> std::convert::Infallible {
         let Some(task) = Task::read(task) else { wire::end(1) };
-        let done = self.carry_out(&task);
+        let done = match &task.find {
+            Some(name) => match names::found(&task.modules, name) {
+                Ok(result) => Done { status: Status::Success, result, error: None },
+                Err(failure) => Done::failed(Status::LinkError, failure),
+            },
+            None => self.carry_out(&task),
+        };
         let mut payload = cbor::write(&done.write());
         if payload.len() + HEAD_BYTES > FRAME_BYTES_MAX {
             let error = Failure::new("LimitError", format!("the result has more than {FRAME_BYTES_MAX} bytes"));
@@ -136,9 +155,14 @@ impl<'js> Engine<'js> {
         for (name, exports) in &task.imports {
             imports.set(name.as_str(), given(exports)?)?;
         }
+        if task.is_definition {
+            self.modules.give_own(ctx, &imports)?;
+        }
         let names = |exports: &[(String, Value)]| exports.iter().map(|(name, _)| name.clone()).collect();
         let exports = task.imports.iter().map(|(name, exports)| (name.clone(), names(exports))).collect();
-        let given = self.modules.give(task.language, &task.modules, exports, Persistent::save(ctx, imports));
+        let values = Persistent::save(ctx, imports);
+        let of = (task.language, task.is_definition);
+        let given = self.modules.give(of, (&task.modules, &task.library), exports, values);
         given.map_err(|why| Ended::As(Status::LinkError, Failure::new("LinkError", why)))
     }
 

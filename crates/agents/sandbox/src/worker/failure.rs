@@ -8,7 +8,7 @@ use super::modules::Modules;
 use crate::code::Failure;
 use crate::limits::ERROR_BYTES_MAX;
 
-/// What was thrown.
+/// The failure that a thrown value tells.
 pub(super) fn failure<'js>(helpers: &Helpers<'js>, modules: &Modules, thrown: &Js<'js>) -> Failure {
     let Some(object) = thrown.as_object().filter(|object| object.is_error()) else {
         return Failure::new("Error", cut(format!("thrown: {}", told(helpers, thrown))));

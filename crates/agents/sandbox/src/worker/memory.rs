@@ -9,24 +9,29 @@ use rquickjs::allocator::Allocator;
 use super::{MEMORY_EXIT, wire};
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// The bytes of all blocks. A worker has one heap and one thread.
+static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Sets the most bytes of the heap.
-pub(super) fn limit(bytes: u64) {
-    LIMIT.store(usize::try_from(bytes).unwrap_or(usize::MAX), Ordering::Relaxed);
+pub(super) fn limit(bytes: usize) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// The bytes of the heap.
+pub(super) fn used() -> usize {
+    USED.load(Ordering::Relaxed)
 }
 
 /// The allocator of the C library, counted.
 #[derive(Default)]
-pub(super) struct Counted {
-    used: usize,
-}
+pub(super) struct Counted;
 
 impl Counted {
     /// Counts `memory`, which is new; ends the process if there is none, or too much.
     fn counted(&mut self, memory: *mut libc::c_void) -> *mut u8 {
         // SAFETY: the memory was just allocated.
-        self.used += unsafe { usable(memory) };
-        if memory.is_null() || self.used > LIMIT.load(Ordering::Relaxed) {
+        USED.fetch_add(unsafe { usable(memory) }, Ordering::Relaxed);
+        if memory.is_null() || used() > LIMIT.load(Ordering::Relaxed) {
             wire::end(MEMORY_EXIT);
         }
         memory.cast()
@@ -34,7 +39,7 @@ impl Counted {
 
     /// Ends the process before so much is even asked for.
     fn refuse_more(&self, bytes: usize) {
-        if self.used.saturating_add(bytes) > LIMIT.load(Ordering::Relaxed) {
+        if used().saturating_add(bytes) > LIMIT.load(Ordering::Relaxed) {
             wire::end(MEMORY_EXIT);
         }
     }
@@ -72,7 +77,7 @@ unsafe impl Allocator for Counted {
     unsafe fn dealloc(&mut self, ptr: *mut u8) {
         // SAFETY: the caller promises that the block is one of these.
         unsafe {
-            self.used -= usable(ptr.cast());
+            USED.fetch_sub(usable(ptr.cast()), Ordering::Relaxed);
             libc::free(ptr.cast());
         }
     }
@@ -88,7 +93,7 @@ unsafe impl Allocator for Counted {
         self.refuse_more(new_size.saturating_sub(before));
         // SAFETY: as above.
         let memory = unsafe { libc::realloc(ptr.cast(), new_size.max(1)) };
-        self.used -= before;
+        USED.fetch_sub(before, Ordering::Relaxed);
         self.counted(memory)
     }
 

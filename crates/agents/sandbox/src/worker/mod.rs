@@ -1,7 +1,8 @@
 //! The worker: a process that runs one piece of code, and reaches its host by one socket.
 //!
 //! [`engine`] runs the code, [`bridge`] is its way to the host, [`convert`] carries values across, [`modules`] finds what it
-//! imports, [`typescript`] removes types, [`failure`] tells errors, [`memory`] counts the heap, [`wire`] reads and writes.
+//! imports, [`typescript`] removes types, [`names`] finds names in sources, [`failure`] tells errors, [`memory`] counts the
+//! heap, [`wire`] reads and writes.
 
 mod bridge;
 mod convert;
@@ -9,6 +10,7 @@ mod engine;
 mod failure;
 mod memory;
 mod modules;
+mod names;
 mod typescript;
 mod wire;
 
@@ -18,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::cage::{self, Protections};
 use crate::cbor;
 use crate::frame::Kind;
+use crate::task::read_library;
 use crate::value::Value;
 
 /// The first argument of a worker.
@@ -62,6 +65,11 @@ fn serve(mut arguments: impl Iterator<Item = OsString>) -> ! {
         Err(why) => refuse(why),
     };
     engine::with(|engine| {
+        // Our own modules are compiled while nothing waits for them.
+        let Some(library) = read_library(received(Kind::Library)) else { wire::end(1) };
+        let before = memory::used();
+        engine.compile(library);
+        let compiled = memory::used().saturating_sub(before);
         wire::send(Kind::Ready, 0, &[]);
         let limits = received(Kind::Limits);
         let Value::Array(limits) = limits else { wire::end(1) };
@@ -71,7 +79,8 @@ fn serve(mut arguments: impl Iterator<Item = OsString>) -> ! {
         if let Err(why) = cage::lock(&base, protections, memory, seconds) {
             refuse(why);
         }
-        memory::limit(memory);
+        // Our own modules are not the code's.
+        memory::limit(usize::try_from(memory).unwrap_or(usize::MAX).saturating_add(compiled));
         // Invariant: code is read only after every limit holds.
         wire::send(Kind::Caged, 0, &cbor::write(&Value::Undefined));
         engine.run(received(Kind::Run))

@@ -12,7 +12,7 @@ use oxc_transformer::{TransformOptions, Transformer};
 
 use crate::code::Failure;
 
-/// A position, from 0.
+/// A line and a column.
 type Place = (u32, u32);
 
 /// The positions of a compiled source.
@@ -71,11 +71,16 @@ pub(super) fn compile(name: &str, source: &str) -> Result<(String, Positions), F
     Ok((printed.code, Positions { places }))
 }
 
-fn syntax_error(name: &str, source: &str, message: String, offset: usize) -> Failure {
+/// Line and column, from 1, of an offset in a source.
+pub(super) fn place(source: &str, offset: usize) -> Place {
     let before = source.get(..offset).unwrap_or_default();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let line = count(before.matches('\n').count() + 1);
-    let column = count(before.rsplit('\n').next().unwrap_or_default().chars().count() + 1);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (count(before.matches('\n').count() + 1), count(column + 1))
+}
+
+pub(super) fn syntax_error(name: &str, source: &str, message: String, offset: usize) -> Failure {
+    let (line, column) = place(source, offset);
     Failure {
         stack: Some(format!("    at {name}:{line}:{column}")),
         line: Some(line),

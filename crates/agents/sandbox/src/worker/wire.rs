@@ -5,7 +5,7 @@ use rustix::stdio::stdin;
 
 use crate::frame::{HEAD_BYTES, Head, Kind, frame};
 
-/// Sends a frame.
+/// Sends a frame to the host.
 pub(super) fn send(kind: Kind, call: u32, payload: &[u8]) {
     let bytes = frame(kind, call, payload);
     let mut rest = &bytes[..];

@@ -75,7 +75,7 @@ async fn terminate_settles_at_once_and_keeps_what_was_told() {
         (outcome.status, error.name.as_str(), error.message.as_str()),
         (Status::Terminated, "terminated", "enough")
     );
-    assert_eq!(outcome.reports, [Value::from("here")]);
+    assert_eq!(outcome.reports.iter().collect::<Vec<_>>(), [Value::from("here")]);
     assert_eq!(run.event().await, None);
 }
 

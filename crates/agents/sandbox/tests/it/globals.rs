@@ -89,7 +89,10 @@ async fn the_console_is_captured_as_text() {
             "error: Assertion failed: sum 3",
         ]
     );
-    assert_eq!(outcome.reports, [Value::Object(vec![("done".to_owned(), Value::Number(0.5))]), Value::Undefined]);
+    assert_eq!(
+        outcome.reports.iter().collect::<Vec<_>>(),
+        [Value::Object(vec![("done".to_owned(), Value::Number(0.5))]), Value::Undefined]
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! Modules, TypeScript, and positions of errors.
 
-use threadkeep_sandbox::{Code, Execute, Given, Language, Status, Value};
+use std::collections::BTreeMap;
 
-use crate::{error, result, run, text};
+use threadkeep_sandbox::{Code, Execute, Given, Language, Origin, Status, Value, host_function};
+
+use crate::{error, result, run, sandbox, text};
 
 #[tokio::test]
 async fn the_default_export_is_called_or_is_the_result() {
@@ -153,4 +155,60 @@ async fn whatever_is_thrown_is_told() {
     assert_eq!(error(nasty).await.0, Status::Error);
     let own = "class Own extends Error { name = 'Own' } throw new Own('mine')";
     assert_eq!(error(own).await, (Status::Error, "Own".to_owned(), "mine".to_owned()));
+}
+
+#[tokio::test]
+async fn modules_that_workers_compile_first_are_for_code_of_definitions_alone() {
+    let sandbox = sandbox();
+    let source = |text: &str| text.to_owned();
+    let library = BTreeMap::from([
+        (
+            source("own"),
+            source(
+                "import { twice } from 'own/maths'; import { ask } from 'own/host'; export default () => ask().then(twice);",
+            ),
+        ),
+        (source("own/maths"), source("export const twice = (n) => 2 * n;")),
+        (source("@scope/*"), source("export default 'scoped';")),
+    ]);
+    sandbox.prepare(library, BTreeMap::from([(source("own/host"), vec![source("ask")])]));
+    let asked = |origin| {
+        let code = Code::new(
+            "import own from 'own'; import scoped from '@scope/any'; export default async () => [await own(), scoped];",
+        );
+        Code { origin, ..code }.function("own/host", "ask", host_function(|_| async { Ok(Value::Number(21.0)) }))
+    };
+    let run = async |code: Code| sandbox.start(code).expect("there is a place").await.expect("a worker starts");
+    assert_eq!(run(asked(Origin::Definition)).await.result, Value::Array(vec![42.0.into(), text("scoped")]));
+    let refused = run(asked(Origin::Request)).await;
+    assert_eq!(refused.error.expect("an error").message, "there is no module 'own', imported by 'main.ts'");
+    let mut brought = asked(Origin::Definition);
+    brought
+        .library
+        .insert(source("own"), source("import { twice } from 'own/maths'; export default async () => twice(1);"));
+    assert_eq!(
+        run(brought).await.result,
+        Value::Array(vec![2.0.into(), text("scoped")]),
+        "what code brings comes first"
+    );
+    let mut small = Code::new("export default 1");
+    small.memory_bytes = 1 << 20;
+    assert_eq!(run(small).await.status, Status::Success, "they do not count as the code's memory");
+}
+
+#[tokio::test]
+async fn uses_of_a_name_are_found_in_syntax_trees() {
+    let source = "// name\nconst a = 'a name';\nconst { name: b } = a;\nexport const c: string = a?.name + a['name'] + a[`name`];\n";
+    let mut code = Code::new("");
+    code.modules.insert("tools/x.ts".to_owned(), source.to_owned());
+    code.find = Some("name".to_owned());
+    let found = run(code.clone()).await.result.to_json();
+    let at = |line: u32, column: u32| serde_json::json!(["tools/x.ts", line, column]);
+    assert_eq!(found, serde_json::json!([at(3, 9), at(4, 29), at(4, 38), at(4, 51)]));
+    code.modules.insert("tools/y.ts".to_owned(), "const = 1".to_owned());
+    let failed = run(code).await;
+    assert_eq!(
+        (failed.status, failed.error.expect("an error").filename.as_deref()),
+        (Status::LinkError, Some("tools/y.ts"))
+    );
 }

@@ -186,7 +186,7 @@ async fn the_limits_of_the_bridge_are_errors_that_code_can_read() {
     let code = Code::new(
         "let i = 0; export default () => { try { for (; i < 100; i++) report('x'.repeat(1 << 20)) } catch (error) { return [error.name, i] } }",
     );
-    assert_eq!(run(code).await.result.to_json().to_string(), r#"["LimitError",15]"#);
+    assert_eq!(run(code).await.result.to_json().to_string(), r#"["LimitError",3]"#);
     let outcome = run(Code::new(
         "for (let i = 0; i < 40000; i++) console.log(''); console.log('x'.repeat(100)); export default 1",
     ))

@@ -158,7 +158,7 @@ fn part(part: &Value) -> Option<Part> {
     let text = |names: &[&str]| names.iter().find_map(|name| part.get(name)?.as_str()).map(str::to_owned);
     match part.get("type")?.as_str()? {
         "text" => Some(Part::Text { text: text(&["text"])? }),
-        "thinking" => Some(Part::Thinking { text: text(&["thinking", "text"])? }),
+        "thinking" => Some(Part::thinking(text(&["thinking", "text"])?)),
         "tool_use" => Some(Part::ToolUse {
             id: text(&["id"])?,
             name: text(&["name"])?,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use threadkeep_calls::{Queued, Relationship, RelationshipRole};
-use threadkeep_model::{Damaged, Json, Message, MessageBody, Record, RelationKind, Thread, Timestamp};
+use threadkeep_model::{Damaged, Json, Message, MessageBody, Record, RelationKind, Role, Thread, Timestamp};
 
 use super::{KEPT, MESSAGE_ID, NEXT_MESSAGE_ID};
 
@@ -121,8 +121,10 @@ fn message_fields(body: MessageBody, is_edited: bool) -> (Map<String, Value>, bo
     let number = kept.remove(MESSAGE_ID).and_then(|number| number.as_u64());
     let original = kept.remove("content").filter(|_| !is_edited);
     let mut fields = Map::new();
-    fields.insert("role".into(), body.role.as_str().into());
-    fields.insert("content".into(), original.unwrap_or_else(|| body.content.as_json().to_value()));
+    // Amp has no role for tools: results are said by the user.
+    let role = if body.role == Role::Tool && original.is_none() { Role::User } else { body.role };
+    fields.insert("role".into(), role.as_str().into());
+    fields.insert("content".into(), original.unwrap_or_else(|| in_amps_words(body.content.as_json().to_value())));
     for (field, value) in kept {
         fields.entry(field).or_insert(value);
     }
@@ -130,6 +132,23 @@ fn message_fields(body: MessageBody, is_edited: bool) -> (Map<String, Value>, bo
         fields.insert("metadata".into(), Value::Object(metadata));
     }
     (fields, came, number)
+}
+
+/// Content that was not written by Amp, with Amp's names for reasoning and results.
+fn in_amps_words(content: Value) -> Value {
+    let Value::Array(parts) = content else { return content };
+    let word = |part: Value| match part.get("type").and_then(Value::as_str) {
+        Some("thinking") => json!({ "type": "thinking", "thinking": part["text"] }),
+        Some("tool_result") => {
+            let run = match part["isError"] == true {
+                true => json!({ "status": "error", "error": part["content"] }),
+                false => json!({ "status": "done", "result": part["content"] }),
+            };
+            json!({ "type": "tool_result", "toolUseID": part["toolUseId"], "run": run })
+        }
+        _ => part,
+    };
+    Value::Array(parts.into_iter().map(word).collect())
 }
 
 fn queued_item(queued: &Queued, next: &mut u64) -> Value {

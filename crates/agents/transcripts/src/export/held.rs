@@ -19,7 +19,7 @@ pub struct HeldItems {
 }
 
 impl HeldItems {
-    /// Holds nothing yet.
+    /// A holder without items.
     pub fn new() -> Self {
         Self { writer: None }
     }

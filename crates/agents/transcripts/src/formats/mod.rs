@@ -31,7 +31,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format.
+    /// Every format that is written.
     pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::OpenAi, Self::Markdown, Self::Atif, Self::Jsonl];
 
     /// The name on the command line.
@@ -57,10 +57,10 @@ impl FromStr for Format {
     }
 }
 
-/// An export.
+/// A thread in another format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// The file.
+    /// The text of the file.
     pub text: String,
     /// What the format could not hold, such as `3 messages on other branches`.
     pub lost: Vec<String>,

@@ -125,7 +125,8 @@ fn block(message: &mut Message, raw: Value) {
             let mut parts = result_parts(said.cloned().unwrap_or(Value::Null));
             let mut rest = Fields(run.and_then(Value::as_object).cloned().unwrap_or_default());
             rest.forget(&["result", "error", "reason"]);
-            if status == "done" {
+            // That a call failed is said by the result; any other status says more.
+            if ["done", "error"].contains(&status) {
                 rest.forget(&["status"]);
             }
             let rest = rest.left();

@@ -192,7 +192,7 @@ impl Reader {
         match kind {
             "assistant" => return self.reply(at, message, fields, offset, line),
             "user" => {
-                let mut said = fields.object("message").unwrap_or_default();
+                let mut said = said(&mut fields);
                 message.parts = parts(said.value("content").unwrap_or(Value::Null), Some(PROVIDER));
                 said.forget(&["role"]);
                 fields.put_back("message", said);
@@ -251,7 +251,7 @@ impl Reader {
     }
 
     fn reply(&mut self, at: usize, mut message: Message, mut fields: Fields, offset: u64, line: u64) {
-        let mut said = fields.object("message").unwrap_or_default();
+        let mut said = said(&mut fields);
         message.role = Role::Assistant;
         message.provider = Some(PROVIDER.to_owned());
         message.parts = parts(said.value("content").unwrap_or(Value::Null), Some(PROVIDER));
@@ -421,6 +421,15 @@ impl Reader {
         }
         Reading { sessions: self.sessions, skipped, resume: end }
     }
+}
+
+/// What a record says. A few records have a text in the place of the message.
+fn said(fields: &mut Fields) -> Fields {
+    let message = fields.object("message");
+    message.unwrap_or_else(|| {
+        let text = fields.text("message").map(|text| ("content".to_owned(), Value::String(text)));
+        Fields(text.into_iter().collect())
+    })
 }
 
 /// Where a subagent in a file of its own came from.

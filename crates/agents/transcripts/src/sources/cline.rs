@@ -87,7 +87,7 @@ fn message(key: String, mut fields: Fields) -> Message {
     }
     let provider = message.provider.clone();
     let content = parts(fields.value("content").unwrap_or(Value::Null), provider.as_deref());
-    message.parts = content.into_iter().map(file).collect();
+    message.parts = content.into_iter().map(file).map(answered).collect();
     message.settle_role();
     let text = text_of(&message.parts);
     message.scaffolding = role == Role::System || is_scaffolding(&text);
@@ -107,6 +107,22 @@ fn file(part: Part) -> Part {
         }),
         _ => Part::Raw(raw),
     }
+}
+
+/// A result whose content is a list of `{query, result, success}`: its text is shown, and the rest is kept.
+fn answered(part: Part) -> Part {
+    let Part::ToolResult { call, parts, is_error } = part else { return part };
+    let each = |part: Part| match part {
+        Part::Raw(Value::Object(map)) if !map.contains_key("type") => {
+            let mut fields = Fields(map);
+            let text = fields.text("result").filter(|text| !text.is_empty()).map(Part::Text);
+            let rest = fields.left();
+            let rest = (!rest.is_empty()).then_some(Part::Raw(Value::Object(rest)));
+            text.into_iter().chain(rest).collect()
+        }
+        other => vec![other],
+    };
+    Part::ToolResult { call, parts: parts.into_iter().flat_map(each).collect(), is_error }
 }
 
 fn is_scaffolding(text: &str) -> bool {

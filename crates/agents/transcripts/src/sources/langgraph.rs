@@ -3,6 +3,9 @@
 //! Each checkpoint holds the whole list of messages. Lists with the same beginning share its messages, so checkpoints
 //! that went different ways become branches. The newest checkpoint is the active one.
 
+#[cfg(feature = "postgres")]
+mod postgres;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
@@ -14,6 +17,8 @@ use crate::lines::value;
 use crate::msgpack::{CLASS, decode};
 use crate::reading::{Reading, Refused, Skipped};
 use crate::shape::{Message, Origin, OriginKind, Part, Role, Session, Source};
+#[cfg(feature = "postgres")]
+pub use postgres::Saver;
 
 /// Most checkpoints of one thread that are read.
 pub const CHECKPOINTS_MAX: usize = 100_000;
@@ -27,6 +32,14 @@ pub struct Listed {
     pub thread: String,
     /// Empty, or the name of the subgraph.
     pub namespace: String,
+}
+
+impl Listed {
+    /// The id of its session.
+    pub(crate) fn id(&self) -> String {
+        let Self { thread, namespace } = self;
+        if namespace.is_empty() { thread.clone() } else { format!("{thread}/{namespace}") }
+    }
 }
 
 /// A value as a saver stores it.
@@ -130,8 +143,7 @@ struct Reader {
 impl Reader {
     fn new(listed: &Listed) -> Self {
         let Listed { thread, namespace } = listed;
-        let id = if namespace.is_empty() { thread.clone() } else { format!("{thread}/{namespace}") };
-        let mut session = Session::new(Source::LangGraph, id);
+        let mut session = Session::new(Source::LangGraph, listed.id());
         if !namespace.is_empty() {
             let kind = OriginKind::Subagent;
             session.origin = Some(Origin { kind, session: thread.clone(), message: None, call: None });

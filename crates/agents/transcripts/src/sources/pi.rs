@@ -13,7 +13,7 @@ use crate::lines::{Record, records};
 use crate::reading::{Reading, Resume, Skipped, Window};
 use crate::shape::{Compaction, Message, Origin, OriginKind, Part, Role, Session, Source};
 
-/// Reads a session.
+/// Reads a session of pi.
 pub fn read(window: &Window<'_>, from: &Resume) -> Reading {
     let state: State = remembered(&from.state);
     let id = state.session.clone().unwrap_or_else(|| window.stem().to_owned());

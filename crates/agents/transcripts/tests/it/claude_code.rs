@@ -125,3 +125,19 @@ fn a_circle_of_parents_is_cut() {
         "#,
     );
 }
+
+#[test]
+fn a_text_in_the_place_of_a_message_is_the_message() {
+    let text = br#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"S","message":"What now?"}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"S","message":"Stop."}
+"#;
+    check(
+        &read(&Window::whole("S.jsonl", text), None, &Resume::default()),
+        r#"
+        = claude-code S "What now?"
+        u1 user: "What now?"
+        a1 < u1 assistant: "Stop."
+        active: a1
+        "#,
+    );
+}

@@ -41,3 +41,16 @@ fn a_task_is_named_by_its_folder() {
         "#,
     );
 }
+
+#[test]
+fn results_of_several_queries_show_their_text() {
+    let text = br#"{"sessionId":"S","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"query":"a.rs","result":"fn main() {}","success":true},{"type":"text","text":"and more"}]}]}]}"#;
+    check(
+        &read_object(&Window::whole("x.json", text)).expect("messages"),
+        r#"
+        = cline S
+        1 tool: answers c1 ["fn main() {}" | raw {"query":"a.rs","success":true} | "and more"]
+        active: 1
+        "#,
+    );
+}

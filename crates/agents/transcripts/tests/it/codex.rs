@@ -3,6 +3,9 @@ use threadkeep_transcripts::{Resume, Window, unpack};
 
 use crate::show::{check, check_growing};
 
+/// The form of the first versions.
+pub const OBJECT: &[u8] = br#"{"session":{"id":"O","timestamp":"2025-04-01T10:00:00Z"},"items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},7]}"#;
+
 /// Every kind of item and the events that matter, a rollback, a compaction, a broken line, and a welded one.
 pub const ROLLOUT: &str = r##"{"timestamp":"2026-01-01T10:00:00.000Z","type":"session_meta","payload":{"id":"T","timestamp":"2026-01-01T10:00:00.000Z","cwd":"/repo","originator":"cli","cli_version":"1","source":"cli","model_provider":"openai","git":{"branch":"main","commit_hash":"abc"}}}
 {"timestamp":"2026-01-01T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}}
@@ -96,9 +99,8 @@ fn the_first_versions_wrote_bare_items_or_one_object() {
         active: 2
         "#;
     check(&read(&Window::whole("x.jsonl", lines.as_bytes()), &Resume::default()), expected);
-    let object = br#"{"session":{"id":"O","timestamp":"2025-04-01T10:00:00Z"},"items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},7]}"#;
     check(
-        &read_object(&Window::whole("x.json", object)).expect("an object of the first version"),
+        &read_object(&Window::whole("x.json", OBJECT)).expect("an object of the first version"),
         r#"
         = codex O "Hi"
         1 user: "Hi"

@@ -72,8 +72,32 @@ fn run(name: &str, whole: &[u8], read: impl Fn(&[u8]) -> Option<Reading>) {
     assert!(read_some > FILES / 100, "{name} read only {read_some} of the damaged files: the damage tests nothing");
 }
 
+/// A file of lines, read whole and piece by piece.
 fn lines(name: &str, text: &str, read: impl Fn(&Window<'_>, &Resume) -> Reading) {
     run(name, text.as_bytes(), |bytes| Some(read(&Window::whole("x.jsonl", bytes), &Resume::default())));
+    run(&format!("{name} in pieces"), text.as_bytes(), |bytes| Some(in_pieces(bytes, &read)));
+}
+
+/// Reads a file as one that grows: each reading gets some more bytes after those that are settled.
+fn in_pieces(bytes: &[u8], read: impl Fn(&Window<'_>, &Resume) -> Reading) -> Reading {
+    let mut chance = Chance::new(bytes.len() as u64);
+    let (mut resume, mut seen) = (Resume::default(), 0);
+    let mut all = Reading::default();
+    loop {
+        seen = (seen + 1 + chance.below(2_000)).min(bytes.len());
+        let from = usize::try_from(resume.offset).expect("an offset within the file");
+        let window = Window { name: "x.jsonl", bytes: &bytes[from..seen], is_last: seen == bytes.len() };
+        let reading = read(&window, &resume);
+        assert!(reading.resume.offset >= resume.offset, "a reading never goes back");
+        resume = reading.resume;
+        // What is not settled is given again, so only the longest reading of a session counts.
+        if reading.sessions.iter().any(|session| !session.messages.is_empty()) {
+            all.sessions = reading.sessions;
+        }
+        if seen == bytes.len() {
+            return Reading { resume, ..all };
+        }
+    }
 }
 
 #[test]
@@ -84,16 +108,21 @@ fn claude_code_reads_damaged_files() {
 #[test]
 fn codex_reads_damaged_files() {
     lines("codex", crate::codex::ROLLOUT, codex::read);
+    let read = |bytes: &[u8]| codex::read_object(&Window::whole("x.json", bytes)).ok();
+    run("codex object", crate::codex::OBJECT, read);
 }
 
 #[test]
 fn pi_reads_damaged_files() {
     lines("pi", crate::pi::SESSION, pi::read);
+    lines("pi v4", crate::pi::WRITES, pi::read);
 }
 
 #[test]
 fn gemini_cli_reads_damaged_files() {
     lines("gemini-cli", crate::gemini_cli::SESSION, gemini_cli::read);
+    let read = |bytes: &[u8]| gemini_cli::read_object(&Window::whole("x.json", bytes)).ok();
+    run("gemini-cli object", crate::gemini_cli::OBJECT, read);
 }
 
 #[test]
@@ -106,6 +135,20 @@ fn goose_reads_damaged_files() {
 fn opencode_reads_damaged_files() {
     let read = |bytes: &[u8]| opencode::read_object(&Window::whole("x.json", bytes)).ok();
     run("opencode", crate::opencode::EXPORT.as_bytes(), read);
+    // The older tree: the session, a message and its part, each a line here.
+    let tree = concat!(
+        r#"{"id":"ses_1","title":"Old","directory":"/repo","time":{"created":1,"updated":2}}"#,
+        "\n",
+        r#"{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1}}"#,
+        "\n",
+        r#"{"id":"prt_1","messageID":"msg_1","type":"text","text":"Hi"}"#,
+        "\n",
+    );
+    run("opencode tree", tree.as_bytes(), |bytes| {
+        let mut files = bytes.splitn(3, |byte| *byte == b'\n');
+        let mut next = || files.next().unwrap_or_default();
+        opencode::read_tree(("ses_1", next()), &[("msg_1", next())], &[("prt_1", next())]).ok()
+    });
 }
 
 #[test]

@@ -3,6 +3,10 @@ use threadkeep_transcripts::{Resume, Window};
 
 use crate::show::{check, check_growing};
 
+/// The older form.
+pub const OBJECT: &[u8] =
+    br#"{"sessionId":"S","startTime":"2026-01-01T10:00:00Z","messages":[{"id":"u1","timestamp":"2026-01-01T10:00:00Z","type":"user","content":"Hi"},{"id":"e","type":"error","content":"No"}]}"#;
+
 /// Every message type, a replaced message, calls with results, a rewind, and a new list.
 pub const SESSION: &str = r#"{"sessionId":"S","projectHash":"h","startTime":"2026-01-01T10:00:00Z","lastUpdated":"2026-01-01T10:00:00Z","directories":["/repo"]}
 {"id":"u1","timestamp":"2026-01-01T10:00:01Z","type":"user","content":[{"text":"Read it"},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]}
@@ -63,9 +67,8 @@ fn a_new_list_leaves_the_old_one_as_a_branch() {
 
 #[test]
 fn the_older_form_is_one_object() {
-    let text = br#"{"sessionId":"S","startTime":"2026-01-01T10:00:00Z","messages":[{"id":"u1","timestamp":"2026-01-01T10:00:00Z","type":"user","content":"Hi"},{"id":"e","type":"error","content":"No"}]}"#;
     check(
-        &read_object(&Window::whole("session-x.json", text)).expect("an object with messages"),
+        &read_object(&Window::whole("session-x.json", OBJECT)).expect("an object with messages"),
         r#"
         = gemini-cli S "Hi"
         u1 user: "Hi"

@@ -10,7 +10,11 @@ mod damaged;
 mod formats;
 mod gemini_cli;
 mod goose;
+mod imported;
+mod importing;
 mod langgraph;
+#[cfg(feature = "postgres")]
+mod langgraph_postgres;
 mod opencode;
 mod pi;
 mod plan;

@@ -3,6 +3,13 @@ use threadkeep_transcripts::{Resume, Window};
 
 use crate::show::{check, check_growing};
 
+/// Version 4: entries, registers and usage.
+pub const WRITES: &str = r#"{"v":4,"kind":"header","id":"S","storageVersion":1,"createdAt":"2026-01-01T10:00:00.000Z","cwd":"/repo"}
+[{"kind":"entry","seq":1,"timestamp":"2026-01-01T10:00:01.000Z","id":"a","parentId":null,"type":"message","message":{"role":"user","content":"Hi"}},{"kind":"register","op":"set","namespace":"lane.leaf","key":"main","value":"a"}]
+{"kind":"entry","seq":2,"timestamp":"2026-01-01T10:00:02.000Z","id":"b","parentId":"a","type":"message","message":{"role":"user","content":"No"}}
+{"kind":"usage","input":1}
+"#;
+
 /// Every entry type, a branch and a compaction.
 pub const SESSION: &str = r#"{"type":"session","version":3,"id":"S","timestamp":"2026-01-01T10:00:00.000Z","cwd":"/repo","parentSession":"/home/a/2026_P.jsonl"}
 {"type":"model_change","id":"e1","parentId":null,"timestamp":"2026-01-01T10:00:01.000Z","provider":"anthropic","modelId":"claude-x"}
@@ -71,13 +78,8 @@ fn version_1_has_lines_for_ids() {
 
 #[test]
 fn version_4_names_its_leaf_in_a_register() {
-    let text = r#"{"v":4,"kind":"header","id":"S","storageVersion":1,"createdAt":"2026-01-01T10:00:00.000Z","cwd":"/repo"}
-[{"kind":"entry","seq":1,"timestamp":"2026-01-01T10:00:01.000Z","id":"a","parentId":null,"type":"message","message":{"role":"user","content":"Hi"}},{"kind":"register","op":"set","namespace":"lane.leaf","key":"main","value":"a"}]
-{"kind":"entry","seq":2,"timestamp":"2026-01-01T10:00:02.000Z","id":"b","parentId":"a","type":"message","message":{"role":"user","content":"No"}}
-{"kind":"usage","input":1}
-"#;
     check(
-        &read(&Window::whole("S.jsonl", text.as_bytes()), &Resume::default()),
+        &read(&Window::whole("S.jsonl", WRITES.as_bytes()), &Resume::default()),
         r#"
         = pi S "Hi" in /repo
         a user: "Hi"

@@ -102,20 +102,24 @@ fn stored(messages: &'static [&'static str]) -> impl Fn(&str, &str) -> Option<Pl
 #[test]
 fn a_second_import_adds_only_what_is_new() {
     let placed = stored(&["a", "b"]);
-    let known = Known { placed: &placed, is_same: &|_| true };
+    let known = Known { placed: &placed, is_same: &|_| true, thread: &|_| None };
     check(&session("a b<a*"), &known, "");
     check(&session("a b<a c<b*"), &known, "T += c");
     // A reading that began after the messages.
     check(&session("c<b d<c*"), &known, "T += c\nT += d");
-    let known = Known { placed: &placed, is_same: &|message| message.id != "b" };
+    let known = Known { placed: &placed, is_same: &|message| message.id != "b", thread: &|_| None };
     check(&session("a b<a c<b*"), &known, "T ~ b\nT += c");
 }
 
 #[test]
 fn a_rewind_after_an_import_keeps_the_old_way() {
     let placed = stored(&["a", "b", "c"]);
-    let known = Known { placed: &placed, is_same: &|_| true };
+    let known = Known { placed: &placed, is_same: &|_| true, thread: &|_| None };
     check(&session("a b<a c<b d<a*"), &known, "keep T\ncut T after a\nT += d");
+    // What the old way got meanwhile is added to it.
+    check(&session("a b<a c<b e<c d<a*"), &known, "keep T\ncut T after a\nT += d\n#0 += e");
+    check(&session("e<c d<a*"), &known, "keep T\ncut T after a\nT += d\n#0 += e");
+    check(&session("e<b d<a*"), &known, "keep T\ncut T after a\nT += d\n#3 branch fork of #0 after b\n#3 += e");
     check(&session("a b<a c<b* d<a"), &known, "#0 branch fork of T after a\n#0 += d");
 }
 
@@ -125,7 +129,7 @@ fn history_of_another_session_is_shared() {
         let is_there = (session == "S" && ["a", "b"].contains(&id)) || (session == "P" && id == "9");
         is_there.then(|| Placed { thread: "P".to_owned(), is_last: false, is_main: false })
     };
-    let known = Known { placed: &placed, is_same: &|_| true };
+    let known = Known { placed: &placed, is_same: &|_| true, thread: &|_| None };
     check(&session("a b<a c<b*"), &known, "#0 main fork of P after b\n#0 += c");
     let mut fork = session("1 2<1*");
     let origin = |kind| Some(Origin { kind, session: "P".to_owned(), message: Some("9".to_owned()), call: None });
@@ -133,4 +137,9 @@ fn history_of_another_session_is_shared() {
     check(&fork, &known, "#0 main fork of P after 9\n#0 += 1\n#0 += 2");
     fork.origin = origin(OriginKind::Subagent);
     check(&fork, &known, "#0 main under P\n#0 += 1\n#0 += 2");
+    // The session is known, and not the message.
+    fork.origin = Some(Origin { kind: OriginKind::Subagent, session: "Q".to_owned(), message: None, call: None });
+    let thread = |session: &str| (session == "Q").then(|| "TQ".to_owned());
+    let known = Known { placed: &placed, is_same: &|_| true, thread: &thread };
+    check(&fork, &known, "#0 main under TQ\n#0 += 1\n#0 += 2");
 }

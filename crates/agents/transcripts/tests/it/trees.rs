@@ -202,7 +202,17 @@ fn claude_code_keeps_the_tree() {
     });
 }
 
+/// A random tree as a file of pi, and the check that a session is that tree.
+pub fn tree_of_pi(seed: u64) -> (String, impl Fn(&Session)) {
+    let story = Story::new(seed, Kind::Tree);
+    (text_of(&pi_lines(&story)), move |session: &Session| story.check(seed, session))
+}
+
 fn in_pi(story: &Story) -> Reading {
+    lines(&pi_lines(story), pi::read)
+}
+
+fn pi_lines(story: &Story) -> Vec<Value> {
     let mut all = vec![json!({ "type": "session", "version": 3, "id": "S", "cwd": "/" })];
     for (at, node) in story.nodes.iter().enumerate() {
         let message = match node.results.first() {
@@ -219,7 +229,7 @@ fn in_pi(story: &Story) -> Reading {
         };
         all.push(json!({ "type": "message", "id": at.to_string(), "parentId": node.parent.map(|at| at.to_string()), "message": message }));
     }
-    lines(&all, pi::read)
+    all
 }
 
 #[test]

@@ -6,7 +6,7 @@ use threadkeep_vault::Redactor;
 
 use super::super::upload::FileContent;
 use super::NewFile;
-use crate::env::{in_file, refuse_in_file};
+use crate::ground::redacted::{in_file, refuse_in_file};
 use crate::{Engine, Result, WayOut};
 
 /// Bytes of uploaded content that are searched at once.

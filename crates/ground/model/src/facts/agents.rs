@@ -1,56 +1,9 @@
-//! Facts about agents: executions, skills, assignments, and the registry of subagents.
+//! Facts about agents: skills, assignments, and the registry of subagents. Runs are next door.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{Fact, RecordChange};
-use crate::{AgentState, Child, Derived, Execution, ExecutionStatus, ItemKind, Record, ThreadId, Timestamp, Uuid};
-
-/// An execution began: an agent works on the thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ExecutionBegan {
-    /// The execution as it began, with no steps.
-    pub execution: Execution,
-    /// The execution it took over from, which never ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Uuid>,
-}
-
-impl Fact for ExecutionBegan {
-    const RECORD: RecordChange<Self> =
-        Some(|began, record| Ok(Record { execution: Some(began.execution.clone()), ..record }));
-}
-
-/// An execution made a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ExecutionStepped {
-    /// The id of the execution.
-    pub id: Uuid,
-    /// When others may take over, unless it makes another step before.
-    pub until: Timestamp,
-}
-
-impl Fact for ExecutionStepped {
-    const RECORD: RecordChange<Self> = Some(|stepped, record| {
-        let stepped = |before: Execution| Execution { until: stepped.until, steps: before.steps + 1, ..before };
-        Ok(Record { execution: record.execution.map(stepped), ..record })
-    });
-}
-
-/// The open execution ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ExecutionEnded {
-    /// The id of the execution.
-    pub id: Uuid,
-    /// How the execution ended.
-    pub status: ExecutionStatus,
-}
-
-impl Fact for ExecutionEnded {
-    const RECORD: RecordChange<Self> = Some(|_, record| Ok(Record { execution: None, ..record }));
-}
+use crate::{AgentState, Child, Derived, ItemKind, ThreadId};
 
 /// A skill was activated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
 use crate::text::words;
-use crate::{Account, Actor, Capability, Derived, Invalid, ItemIs, ItemKind, Timestamp, Uuid, strip_nulls};
+use crate::{Account, Actor, Capability, Derived, Invalid, ItemIs, ItemKind, Json, Timestamp, Uuid, strip_nulls};
 
 /// The outcome of an approval that was not answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,10 +43,28 @@ pub struct ApprovalAsked {
     /// The merge that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<Uuid>,
+    /// The one call of a tool that it is about. Without it, the approval holds until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCall>,
     /// The actor that asks.
     pub asked_by: Actor,
     /// When the approval was requested.
     pub asked_at: Timestamp,
+}
+
+/// A call of a tool that needs an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AskedCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// Its arguments: a JSON object.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+    pub args: Json,
+    /// The id of the call that used the approval up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<String>,
 }
 
 impl ApprovalAsked {

@@ -1,9 +1,9 @@
-//! Facts about the queue: messages that wait until an execution takes them up.
+//! Facts about the queue: messages that wait until a run takes them up.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
-use crate::{BlobId, Derived, ItemIs, ItemKind, MessageBody, QueuedId};
+use crate::{BlobId, Derived, ItemIs, ItemKind, Json, MessageBody, QueuedId};
 
 /// A message was queued. The place of this entry names the item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,36 @@ pub struct QueuedRemoved {
 impl Fact for QueuedRemoved {
     fn derived(&self) -> Derived {
         Derived::gone(ItemKind::of_queued(self.silent), &self.item)
+    }
+}
+
+/// A tool was queued. The place of this entry names the item; its actor is the one whose authority holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolQueued {
+    /// The name of the tool, or of an agent to hand off to.
+    pub tool: String,
+    /// Its arguments: a JSON object.
+    pub args: Json,
+}
+
+impl Fact for ToolQueued {
+    fn derived(&self) -> Derived {
+        Derived::Item { kind: ItemKind::QueuedTool, key: None, is: ItemIs::There, due: None }
+    }
+}
+
+/// A queued tool was taken up by a run, or withdrawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolTaken {
+    /// The item that waited.
+    pub item: QueuedId,
+}
+
+impl Fact for ToolTaken {
+    fn derived(&self) -> Derived {
+        Derived::gone(ItemKind::QueuedTool, &self.item)
     }
 }
 

@@ -36,7 +36,7 @@ pub struct InjectionTaken {
     pub id: Uuid,
     /// The place of the [`Injected`] entry, which says the rest.
     pub injected: MessageId,
-    /// The execution that took it up; none if it was acknowledged by hand.
+    /// The run that took it up; none if it was acknowledged by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Uuid>,
 }

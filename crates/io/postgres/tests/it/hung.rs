@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use threadkeep_model::LeaseToken;
+use threadkeep_model::{ItemKind, LeaseToken};
 use threadkeep_postgres::PostgresStore;
 use threadkeep_store::{
     BoxFuture, Feed, FeedCursor, GcOptions, LeaseAsk, Leases, Result, Store, StoreError, Timers, Upkeep,
@@ -49,7 +49,7 @@ fn every_call_ends_while_the_server_hangs_and_works_again_when_it_goes_on() {
                             .map(drop)
                     }),
                 ),
-                ("a timer", Box::pin(async { store.next_due(now()).await.map(drop) })),
+                ("a timer", Box::pin(async { store.next_due(ItemKind::Approval, now()).await.map(drop) })),
                 (
                     "gc",
                     Box::pin(async {

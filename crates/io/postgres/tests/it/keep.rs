@@ -117,14 +117,14 @@ pub(crate) fn now() -> Timestamp {
 }
 
 pub(crate) fn commit(threads: Vec<ThreadCommit>) -> Commit {
-    Commit { caller: Caller::local(), time: now(), threads, blobs: Vec::new(), idempotency: None }
+    Commit { caller: Caller::local(), time: now(), threads, blobs: Vec::new(), idempotency: None, owner: None }
 }
 
 pub(crate) async fn create(store: &PostgresStore) -> ThreadId {
     let thread = ThreadId::from_chance(u128::from(draw()) << 64 | u128::from(draw()));
     let segment = NewSegment { id: SegmentId::from_chance(draw()), link: None, birth: Tally::default() };
     let record = Record::default();
-    let create = Create { thread, account: Account::local(), record, segment, entries: Vec::new() };
+    let create = Create { thread, account: Account::local(), record, segment, entries: Vec::new(), created: None };
     store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
     thread
 }

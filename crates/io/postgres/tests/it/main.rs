@@ -3,6 +3,7 @@
 mod encrypted;
 mod hung;
 mod keep;
+mod pooler;
 mod server;
 mod shared_feed;
 mod wanted;
@@ -18,3 +19,4 @@ fn subject() -> Subject {
 }
 
 threadkeep_store::conformance_tests!(subject);
+threadkeep_store::elsewhere_tests!(subject);

@@ -34,7 +34,7 @@ impl Folder {
 
 fn commit(threads: Vec<ThreadCommit>) -> Commit {
     let time = Timestamp::from_micros(1_700_000_000_000_000);
-    Commit { caller: Caller::local(), time, threads, blobs: Vec::new(), idempotency: None }
+    Commit { caller: Caller::local(), time, threads, blobs: Vec::new(), idempotency: None, owner: None }
 }
 
 fn thread(n: u64) -> ThreadId {
@@ -49,6 +49,7 @@ async fn create(store: &SqliteStore, n: u64) -> ThreadId {
         record: Record::default(),
         segment,
         entries: Vec::new(),
+        created: None,
     };
     store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a new thread");
     thread(n)
@@ -175,7 +176,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     raw.pragma_update(None, "user_version", 99).expect("a newer version");
     drop(raw);
     match SqliteStore::open(folder.file()) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 13)),
+        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 16)),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }
@@ -274,7 +275,8 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
             let record = Record { title: Some("Release notes".into()), ..Record::default() };
             let segment = NewSegment { id: SegmentId::from_chance(1), link: None, birth: Tally::default() };
             let entries = Vec::new();
-            let create = Create { thread: thread(1), account: Account::local(), record, segment, entries };
+            let create =
+                Create { thread: thread(1), account: Account::local(), record, segment, entries, created: None };
             store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
             assert!(store.check_lists(9).await.expect("a check").is_empty());
             let raw = rusqlite::Connection::open(folder.file()).expect("the file");

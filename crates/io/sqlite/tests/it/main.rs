@@ -13,3 +13,4 @@ fn subject() -> Subject {
 }
 
 threadkeep_store::conformance_tests!(subject);
+threadkeep_store::elsewhere_tests!(subject);

@@ -60,7 +60,7 @@ impl Hands {
 
     /// A commit of account `local`, now.
     pub fn commit(&self, threads: Vec<ThreadCommit>) -> Commit {
-        Commit { caller: Caller::local(), time: self.now(), threads, blobs: Vec::new(), idempotency: None }
+        Commit { caller: Caller::local(), time: self.now(), threads, blobs: Vec::new(), idempotency: None, owner: None }
     }
 
     /// Commits, and expects it to hold.
@@ -83,7 +83,15 @@ impl Hands {
         let thread = self.thread_id();
         let entries = messages.iter().map(|text| said(text)).collect();
         let segment = NewSegment { id: self.segment_id(), link: None, birth: Tally::default() };
-        self.done(self.commit(vec![ThreadCommit::Create(Create { thread, account, record, segment, entries })])).await;
+        self.done(self.commit(vec![ThreadCommit::Create(Create {
+            thread,
+            account,
+            record,
+            segment,
+            entries,
+            created: None,
+        })]))
+        .await;
         thread
     }
 
@@ -136,7 +144,8 @@ impl Hands {
         let record = Record { origin_thread_id: Some(parent), ..Record::default() };
         let anchor = Some(bounds.messages);
         let told = NewEntry::new(&Entry::Forked(Forked { child, index: Some(0), anchor }));
-        let create = Create { thread: child, account: Account::local(), record, segment, entries: Vec::new() };
+        let create =
+            Create { thread: child, account: Account::local(), record, segment, entries: Vec::new(), created: None };
         self.done(self.commit(vec![self.write(parent, vec![told]), ThreadCommit::Create(create)])).await;
         child
     }

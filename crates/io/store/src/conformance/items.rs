@@ -70,6 +70,27 @@ pub async fn an_item_is_its_newest_entry_in_the_place_of_its_first(hands: Hands)
     assert_eq!(items(&hands, thread, ItemKind::Queued, None).await, found[1..]);
 }
 
+pub async fn items_of_several_threads_are_read_at_once(hands: Hands) {
+    let [one, two, three] = [hands.thread(&["a"]).await, hands.thread(&["b"]).await, hands.thread(&[]).await];
+    write(&hands, one, vec![child(two, "a"), queued("q"), child(three, "a")]).await;
+    write(&hands, two, vec![queued("r")]).await;
+    let kinds = vec![ItemKind::Queued, ItemKind::Child];
+    let found = hands.stores.store.items_of(vec![two, three, one, hands.thread_id()], kinds).await.expect("a read");
+    let [of_one_queued, of_one, of_two] = [(one, ItemKind::Queued), (one, ItemKind::Child), (two, ItemKind::Queued)];
+    let read = async |(thread, kind)| -> Vec<(ItemKind, Item)> {
+        items(&hands, thread, kind, None).await.into_iter().map(|item| (kind, item)).collect()
+    };
+    let mut in_order = [read(of_one).await, read(of_one_queued).await].concat();
+    in_order.sort_by_key(|(_, item)| item.born.position);
+    assert_eq!(
+        in_order.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+        [ItemKind::Child, ItemKind::Queued, ItemKind::Child]
+    );
+    assert_eq!(found, [read(of_two).await, vec![], in_order, vec![]]);
+    let only = hands.stores.store.items_of(vec![one], vec![ItemKind::Queued]).await.expect("a read");
+    assert_eq!(only, [read(of_one_queued).await]);
+}
+
 pub async fn an_item_may_come_and_go_within_one_commit(hands: Hands) {
     let (thread, one, two) = (hands.thread(&[]).await, hands.thread_id(), hands.thread_id());
     let removed = NewEntry::new(&Entry::ChildRemoved(ChildRemoved { reference: one }));
@@ -115,8 +136,7 @@ pub async fn a_delivered_message_is_counted_and_found_by_both_names(hands: Hands
     assert!(items(&hands, thread, ItemKind::Queued, None).await.is_empty(), "it does not wait any more");
     let head = hands.head(thread).await;
     assert_eq!(head.tally.ordinals, 2);
-    let query =
-        |filter| MessageQuery { segment: head.segment, ordinals: 0..9, filter, order: Order::Ascending, limit: 9 };
+    let query = |filter| MessageQuery { spans: vec![(head.segment, 0..9)], filter, order: Order::Ascending, limit: 9 };
     let all = hands.stores.store.messages(query(MessageFilter::ALL)).await.expect("a read");
     assert_eq!(all.iter().map(|entry| entry.position.0).collect::<Vec<_>>(), [1, place.position.0]);
     let loud = MessageFilter { include_silent: false, ..MessageFilter::ALL };

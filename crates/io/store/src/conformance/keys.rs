@@ -26,7 +26,8 @@ fn keyed(commit: Commit, name: &str, request: &str) -> Commit {
 fn creation(hands: &Hands, name: &str, request: &str) -> Commit {
     let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
     let (account, entries) = (Account::local(), vec![said(request)]);
-    let create = Create { thread: hands.thread_id(), account, record: Record::default(), segment, entries };
+    let create =
+        Create { thread: hands.thread_id(), account, record: Record::default(), segment, entries, created: None };
     keyed(hands.commit(vec![ThreadCommit::Create(create)]), name, request)
 }
 
@@ -38,7 +39,7 @@ async fn fork(hands: &Hands, parent: ThreadId, told: bool, name: &str) -> Commit
     let record = Record { origin_thread_id: Some(parent), ..Record::default() };
     let entry = NewEntry::new(&Entry::Forked(Forked { child, index: Some(0), anchor: Some(Position(1)) }));
     let entries = vec![said("a first message"), said("a second one")];
-    let create = Create { thread: child, account: Account::local(), record, segment, entries };
+    let create = Create { thread: child, account: Account::local(), record, segment, entries, created: None };
     let write = hands.write(parent, if told { vec![entry] } else { Vec::new() });
     keyed(hands.commit(vec![write, ThreadCommit::Create(create)]), name, "fork")
 }

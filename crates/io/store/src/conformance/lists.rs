@@ -335,7 +335,14 @@ pub async fn common_filters_and_far_offsets_give_what_looking_at_every_thread_gi
             let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
             let (thread, account) = (hands.thread_id(), Account::local());
             known.push(thread);
-            ThreadCommit::Create(Create { thread, account, record, segment, entries: vec![said("first")] })
+            ThreadCommit::Create(Create {
+                thread,
+                account,
+                record,
+                segment,
+                entries: vec![said("first")],
+                created: None,
+            })
         });
         let creates = creates.collect();
         hands.done(hands.commit(creates)).await;
@@ -410,7 +417,7 @@ pub async fn parents_are_read_for_many_threads_at_once(hands: Hands) {
     for (relation, head) in &found {
         assert_eq!(*head, hands.head(relation.parent).await);
     }
-    assert_eq!(found[0].0, hands.stores.store.relations(children[0]).await.expect("a read")[0]);
+    assert_eq!(found[0].0, hands.stores.store.relations(vec![children[0]]).await.expect("a read")[0][0].0);
     assert!(hands.stores.store.parents(Vec::new()).await.expect("a read").is_empty());
     let mut segments = Vec::new();
     for thread in [grandchild, other] {

@@ -3,8 +3,8 @@
 
 use threadkeep_model::{
     Account, Actor, ActorKind, Bounds, Caller, ChangeOp, Commit, Entry, Event, EventKind, Expect, Inserted, Json, Kind,
-    Link, MessageBody, MessageId, NewEntry, NewSegment, Position, Role, RolledBack, Tally, ThreadCommit, Timestamp,
-    Write,
+    Link, MessageBody, MessageId, NewEntry, NewSegment, Position, Role, RolledBack, SegmentId, Tally, ThreadCommit,
+    Timestamp, Write,
 };
 
 use super::Hands;
@@ -190,7 +190,7 @@ pub async fn messages_are_read_by_ordinal_and_filtered(hands: Hands) {
     hands.done(hands.commit(vec![hands.write(thread, entries)])).await;
     let segment = hands.head(thread).await.segment;
     let read = async |ordinals: std::ops::Range<u64>, filter, order, limit| {
-        let query = MessageQuery { segment, ordinals, filter, order, limit };
+        let query = MessageQuery { spans: vec![(segment, ordinals)], filter, order, limit };
         let entries = hands.stores.store.messages(query).await.expect("a read");
         entries.iter().filter_map(text).collect::<Vec<_>>().concat()
     };
@@ -204,7 +204,7 @@ pub async fn messages_are_read_by_ordinal_and_filtered(hands: Hands) {
     assert_eq!(read(7..9, all, Order::Ascending, 9).await, "");
     assert_eq!(read(2..2, all, Order::Ascending, 9).await, "");
     let left_out = async |ordinals: std::ops::Range<u64>, filter| {
-        hands.stores.store.left_out(LeftOutQuery { segment, ordinals, filter }).await.expect("a read")
+        hands.stores.store.left_out(LeftOutQuery { spans: vec![(segment, ordinals)], filter }).await.expect("a read")
     };
     assert_eq!(left_out(0..9, all).await, [0u64; 0]);
     assert_eq!(left_out(0..9, MessageFilter::SHOWN).await, [2, 3]);
@@ -223,7 +223,7 @@ pub async fn changes_are_read_by_what_they_change_and_by_position(hands: Hands) 
     let entries = vec![edited(segment, 3, 2, "C"), inserted, deleted(segment, 1, 0), deleted(segment, 5, 1)];
     hands.done(hands.commit(vec![hands.write(thread, entries)])).await;
     let read = async |roots: std::ops::Range<u64>, first, last| {
-        let query = ChangeQuery { segment, roots, positions: Position(first)..=Position(last) };
+        let query = ChangeQuery { spans: vec![(segment, Position(first)..=Position(last))], roots };
         let rows = hands.stores.store.changes(query).await.expect("a read");
         rows.iter().map(|row| (row.root, row.position.0, row.target.0, row.op)).collect::<Vec<_>>()
     };
@@ -264,13 +264,8 @@ pub async fn a_branch_opens_a_segment_and_raises_era_and_fence(hands: Hands) {
     assert_eq!(firsts, [(branch.id, 4), (before.segment, 1)]);
     let then = hands.stores.store.segments(thread, Position(3), 1).await.expect("a read");
     assert_eq!(then[0].id, before.segment, "version 3 lies on the abandoned branch");
-    let query = MessageQuery {
-        segment: branch.id,
-        ordinals: 0..9,
-        filter: MessageFilter::ALL,
-        order: Order::Ascending,
-        limit: 9,
-    };
+    let query =
+        MessageQuery { spans: vec![(branch.id, 0..9)], filter: MessageFilter::ALL, order: Order::Ascending, limit: 9 };
     let messages = hands.stores.store.messages(query).await.expect("a read");
     assert_eq!((messages.len(), messages[0].tally.ordinals), (1, 2), "ordinals go on without a gap");
 }
@@ -290,6 +285,48 @@ pub async fn a_chain_follows_the_links_to_the_root(hands: Hands) {
     assert_eq!(hands.stores.store.chain(ids[0], 2).await.expect("a read").len(), 2);
     assert!(hands.stores.store.chain(hands.segment_id(), 9).await.expect("a read").is_empty());
     assert_eq!(hands.head(grandchild).await.version, Position(2), "a fork goes on counting from its fork point");
+}
+
+pub async fn one_read_takes_the_segments_of_a_lineage_in_order(hands: Hands) {
+    let root = hands.thread(&["a", "b", "c"]).await;
+    let child = hands.fork(root, Bounds::all(Position(2))).await;
+    let silent = NewEntry::new(&Entry::MessageAppended(MessageBody::assistant("e").silent()));
+    let (far, near) = (hands.head(root).await.segment, hands.head(child).await.segment);
+    let entries = vec![said("d"), silent, said("f"), edited(far, 1, 0, "A"), deleted(near, 3, 2)];
+    hands.done(hands.commit(vec![hands.write(child, entries)])).await;
+    hands.done(hands.commit(vec![hands.write(root, vec![deleted(far, 2, 1)])])).await;
+
+    let read = async |spans: &[(SegmentId, std::ops::Range<u64>)], filter, order, limit| {
+        let query = MessageQuery { spans: spans.to_vec(), filter, order, limit };
+        let entries = hands.stores.store.messages(query).await.expect("a read");
+        entries.iter().filter_map(text).collect::<Vec<_>>().concat()
+    };
+    let (rising, falling) = ([(far, 0..2), (near, 2..5)], [(near, 2..5), (far, 0..2)]);
+    let (all, shown) = (MessageFilter::ALL, MessageFilter::SHOWN);
+    assert_eq!(read(&rising, all, Order::Ascending, 9).await, "abdef");
+    assert_eq!(read(&rising, all, Order::Ascending, 3).await, "abd");
+    assert_eq!(read(&falling, all, Order::Descending, 9).await, "fedba");
+    assert_eq!(read(&falling, all, Order::Descending, 4).await, "fedb");
+    assert_eq!(read(&falling, shown, Order::Descending, 3).await, "fdb");
+    assert_eq!(read(&[(near, 2..2), (far, 0..3), (hands.segment_id(), 0..9)], all, Order::Ascending, 9).await, "abc");
+    assert_eq!(read(&[], all, Order::Ascending, 9).await, "");
+
+    let users = MessageFilter { role: Some(Role::User), ..all };
+    for (filter, expected) in [(all, vec![]), (shown, vec![3]), (users, vec![3])] {
+        let query = LeftOutQuery { spans: falling.to_vec(), filter };
+        assert_eq!(hands.stores.store.left_out(query).await.expect("a read"), expected);
+    }
+    let changes = async |near_until, far_until, roots: std::ops::Range<u64>| {
+        let spans = [(near, near_until), (far, far_until)];
+        let spans = spans.map(|(segment, until)| (segment, Position::START..=Position(until))).to_vec();
+        let rows = hands.stores.store.changes(ChangeQuery { spans, roots }).await.expect("a read");
+        rows.iter().map(|row| (row.segment, row.root, row.position.0)).collect::<Vec<_>>()
+    };
+    for roots in [0..9, 0..u64::MAX] {
+        assert_eq!(changes(9, 9, roots.clone()).await, [(near, 0, 6), (far, 1, 5), (near, 2, 7)]);
+        assert_eq!(changes(6, 3, roots).await, [(near, 0, 6)]);
+    }
+    assert_eq!(changes(9, 9, 1..2).await, [(far, 1, 5)]);
 }
 
 pub async fn bodies_are_kept_to_the_byte(hands: Hands) {

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod cells;
+pub mod elsewhere;
 pub mod feed;
 mod hands;
 pub mod items;
@@ -17,6 +18,7 @@ pub mod keys;
 pub mod leases;
 pub mod lists;
 pub mod log;
+pub mod processes;
 pub mod registry;
 pub mod shelves;
 pub mod threads;
@@ -29,7 +31,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Leases, Registry, Shelves, Store, Stores, Timers, Upkeep};
+use crate::{Blobs, Feed, Leases, Processes, Registry, Shelves, Store, Stores, Timers, Upkeep};
 
 /// A fresh, empty store to test, with values that must live as long as it does.
 pub struct Subject {
@@ -40,16 +42,24 @@ pub struct Subject {
 
 impl Subject {
     /// A store that needs nothing beside it.
-    pub fn of<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(store: S) -> Self {
+    pub fn of<S>(store: S) -> Self
+    where
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+    {
         Self::guarded(store, ())
     }
 
     /// A store that lives as long as `guard`, such as a temporary folder.
-    pub fn guarded<S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + 'static>(
-        store: S,
-        guard: impl Any,
-    ) -> Self {
-        Self { stores: Stores::of(store), _guard: Box::new(guard) }
+    pub fn guarded<S>(store: S, guard: impl Any) -> Self
+    where
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+    {
+        Self::made_of(Stores::of(store), guard)
+    }
+
+    /// Stores that are put together, which live as long as `guard`.
+    pub fn made_of(stores: Stores, guard: impl Any) -> Self {
+        Self { stores, _guard: Box::new(guard) }
     }
 }
 
@@ -58,6 +68,18 @@ pub fn run<F: Future<Output = ()>>(subject: Subject, case: impl FnOnce(Hands) ->
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(case(Hands::new(subject.stores.clone())));
     drop(subject);
+}
+
+/// Makes a test of every case about content outside the store, for a store that has rows for it and not the content; the
+/// argument makes a [`Subject`].
+#[macro_export]
+macro_rules! elsewhere_tests {
+    ($make:expr) => {
+        $crate::conformance_tests!(@cases $make;
+            elsewhere: content_elsewhere_is_named_like_any_other_and_says_where_it_is,
+                 content_elsewhere_comes_home_with_a_commit_that_brings_it
+        );
+    };
 }
 
 /// Makes a test of every case of the suite; the argument makes a [`Subject`].
@@ -79,6 +101,7 @@ macro_rules! conformance_tests {
                  changes_are_read_by_what_they_change_and_by_position,
                  a_branch_opens_a_segment_and_raises_era_and_fence,
                  a_chain_follows_the_links_to_the_root,
+                 one_read_takes_the_segments_of_a_lineage_in_order,
                  bodies_are_kept_to_the_byte,
                  actors_accounts_and_causes_are_kept,
                  a_segment_id_that_is_taken_is_refused;
@@ -92,6 +115,7 @@ macro_rules! conformance_tests {
             threads: a_thread_is_found_by_both_spellings,
                  an_unknown_thread_is_none_and_cannot_be_written,
                  a_taken_short_id_is_refused,
+                 entries_and_threads_keep_the_times_that_they_bring,
                  a_record_is_replaced_whole,
                  a_new_owner_lists_the_thread_and_the_former_one_does_not,
                  a_list_is_newest_first_and_pages_are_stable_under_inserts,
@@ -115,7 +139,11 @@ macro_rules! conformance_tests {
                  a_token_is_never_given_twice,
                  a_lease_belongs_to_one_living_thread,
                  one_of_many_takes_the_lease;
+            processes: a_lease_of_a_process_holds_until_it_ends_and_never_comes_back,
+                 a_commit_of_a_process_whose_lease_ended_leaves_no_trace,
+                 leases_of_processes_do_not_touch_each_other;
             items: an_item_is_its_newest_entry_in_the_place_of_its_first,
+                 items_of_several_threads_are_read_at_once,
                  an_item_may_come_and_go_within_one_commit,
                  an_item_may_take_the_place_of_one_of_another_kind,
                  a_delivered_message_is_counted_and_found_by_both_names,
@@ -133,7 +161,8 @@ macro_rules! conformance_tests {
                  items_of_an_account_are_listed_in_the_order_they_were_made,
                  what_is_due_comes_soonest_first_in_pages,
                  an_item_that_changed_or_went_is_not_due_any_more,
-                 a_rebuild_keeps_when_things_are_due_and_made;
+                 a_rebuild_keeps_when_things_are_due_and_made,
+                 items_are_counted_and_due_by_their_kind;
             feed: the_feed_tells_births_entries_and_deletions_in_order,
                  the_feed_goes_on_from_any_cursor_without_gap_or_repeat,
                  a_signal_is_there_by_the_time_the_commit_returns,
@@ -191,4 +220,5 @@ mod tests {
     use crate::MemoryStore;
 
     crate::conformance_tests!(|| Subject::of(MemoryStore::new()));
+    crate::elsewhere_tests!(|| Subject::of(MemoryStore::new()));
 }

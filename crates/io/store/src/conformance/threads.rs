@@ -3,7 +3,7 @@
 
 use threadkeep_model::{
     Account, Bounds, CheckpointSet, Create, Entry, Expect, NewEntry, NewSegment, OwnerChanged, Position, Record,
-    RelationKind, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Write,
+    RelationKind, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp, Visibility, Write,
 };
 
 use super::Hands;
@@ -13,7 +13,7 @@ use crate::{Archived, ListCursor, ListFilter, ListQuery, ListSort, StoreError};
 fn create(hands: &Hands, thread: ThreadId) -> ThreadCommit {
     let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
     let (account, record, entries) = (Account::local(), Record::default(), Vec::new());
-    ThreadCommit::Create(Create { thread, account, record, segment, entries })
+    ThreadCommit::Create(Create { thread, account, record, segment, entries, created: None })
 }
 
 pub async fn a_thread_is_found_by_both_spellings(hands: Hands) {
@@ -48,6 +48,31 @@ pub async fn a_taken_short_id_is_refused(hands: Hands) {
         assert!(matches!(refused, Err(StoreError::ThreadTaken { thread }) if thread == taken));
     }
     assert_eq!(hands.texts(known).await, ["a"]);
+}
+
+pub async fn entries_and_threads_keep_the_times_that_they_bring(hands: Hands) {
+    let thread = hands.thread_id();
+    let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
+    let told = |text: &str, seconds| NewEntry { time: Some(at(seconds)), ..said(text) };
+    let ThreadCommit::Create(create) = create(&hands, thread) else { unreachable!("it makes a thread") };
+    let entries = vec![told("a", 20), told("b", 15), told("c", 30)];
+    let create = Create { created: Some(at(10)), entries, ..create };
+    let committed = hands.done(hands.commit(vec![ThreadCommit::Create(create)])).await;
+    assert_eq!(committed.threads[0].time, at(30));
+    hands.done(hands.commit(vec![hands.write(thread, vec![told("d", 40)])])).await;
+    hands.done(hands.commit(vec![hands.write(thread, vec![told("e", 35), told("f", 50)])])).await;
+    let found = hands.stores.store.thread(thread.into()).await.expect("a read").expect("a thread");
+    assert_eq!((found.created, found.head.updated), (at(10), at(50)));
+    let mut times = Vec::new();
+    for position in 1..=6 {
+        let entry = hands.entry(found.head.segment, Position(position)).await.expect("an entry");
+        times.push(entry.time.as_micros() / 1_000_000);
+    }
+    // Times never go back within a thread.
+    assert_eq!(times, [20, 20, 30, 40, 40, 50]);
+    let now = hands.now();
+    hands.say(thread, "g").await;
+    assert!(hands.head(thread).await.updated >= now);
 }
 
 pub async fn a_record_is_replaced_whole(hands: Hands) {
@@ -152,14 +177,19 @@ pub async fn a_list_keeps_accounts_agents_and_archived_apart(hands: Hands) {
 pub async fn relations_are_seen_from_both_ends(hands: Hands) {
     let parent = hands.thread(&["a", "b"]).await;
     let child = hands.fork(parent, Bounds::all(Position(1))).await;
-    let seen = hands.stores.store.relations(parent).await.expect("a read");
-    assert_eq!(seen, hands.stores.store.relations(child).await.expect("a read"));
-    let relation = &seen[0];
+    let other = hands.thread(&["c"]).await;
+    let [seen, none, of_child] = &hands.stores.store.relations(vec![parent, other, child]).await.expect("a read")[..]
+    else {
+        panic!("the relations of three threads");
+    };
+    assert_eq!((seen, none), (of_child, &Vec::new()));
+    let (relation, owner, visibility) = &seen[0];
+    assert_eq!((owner, *visibility), (&Account::local(), Visibility::Private));
     assert_eq!((relation.parent, relation.child, relation.kind), (parent, child, RelationKind::Fork));
     assert_eq!((relation.index, relation.anchor, relation.made.position), (Some(0), Some(Position(1)), Position(3)));
     assert_eq!(seen.len(), 1);
     hands.delete(child).await;
-    assert!(hands.stores.store.relations(parent).await.expect("a read").is_empty());
+    assert_eq!(hands.stores.store.relations(vec![child, parent]).await.expect("a read"), [vec![], vec![]]);
 }
 
 pub async fn checkpoints_are_listed_in_order_and_a_name_moves(hands: Hands) {

@@ -3,8 +3,8 @@
 
 use threadkeep_model::{
     Account, Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Capability, Delegation,
-    DelegationRevoked, Entry, Fallback, ItemKind, NewEntry, OwnerChanged, Record, ThreadCommit, ThreadId, Timestamp,
-    Uuid,
+    DelegationRevoked, EffectScheduled, Entry, Fallback, ItemKind, Json, NewEntry, OwnerChanged, Record, ThreadCommit,
+    ThreadId, Timestamp, Uuid,
 };
 
 use super::Hands;
@@ -20,6 +20,7 @@ fn asked(id: Uuid, due: Option<i64>) -> ApprovalAsked {
         fallback: Fallback::Skip,
         can_revoke: true,
         merge: None,
+        call: None,
         asked_by: Actor { kind: ActorKind::Agent, name: "a".into() },
         asked_at: Timestamp::from_micros(1),
     }
@@ -49,7 +50,7 @@ async fn found(hands: &Hands, n: u32) -> Option<(ThreadId, Item)> {
 async fn due(hands: &Hands, until: i64) -> Vec<(i64, ThreadId, u32)> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let query = DueQuery { until: Timestamp::from_micros(until), after, limit: 2 };
+        let query = DueQuery { kind: ItemKind::Approval, until: Timestamp::from_micros(until), after, limit: 2 };
         let page: Vec<Due> = hands.stores.timers.due(query).await.expect("a read");
         let Some(last) = page.last() else { return all };
         after = Some((last.due, last.key.clone()));
@@ -60,7 +61,7 @@ async fn due(hands: &Hands, until: i64) -> Vec<(i64, ThreadId, u32)> {
 }
 
 async fn next(hands: &Hands, after: i64) -> Option<i64> {
-    let next = hands.stores.timers.next_due(Timestamp::from_micros(after)).await.expect("a read");
+    let next = hands.stores.timers.next_due(ItemKind::Approval, Timestamp::from_micros(after)).await.expect("a read");
     next.map(Timestamp::as_micros)
 }
 
@@ -175,4 +176,33 @@ pub async fn a_rebuild_keeps_when_things_are_due_and_made(hands: Hands) {
     assert_eq!((due(&hands, 900).await, listed(&hands, None).await, found(&hands, 3).await), before);
     assert_eq!(before.0, [(300, one, 1)]);
     assert_eq!(next(&hands, i64::MIN).await, Some(300));
+}
+
+pub async fn items_are_counted_and_due_by_their_kind(hands: Hands) {
+    let (one, two) = (hands.thread(&["a"]).await, hands.thread(&[]).await);
+    let count = async |thread, kind, limit| {
+        let query = crate::ItemQuery { thread, kind, key: None, limit };
+        hands.stores.store.count_items(query).await.expect("a count")
+    };
+    for n in 1..=3 {
+        ask(&hands, one, n, Some(i64::from(n) * 100)).await;
+    }
+    let effect = |n: u32, due: i64| {
+        let (at, by) = (Timestamp::from_micros(due), Actor { kind: ActorKind::Human, name: "a".into() });
+        let (name, args) = ("note".parse().expect("a name"), Json::parse("args", "{}").expect("json"));
+        let scheduled = EffectScheduled { id: uuid(n), name, args, at, created: at, by, store: uuid(9) };
+        NewEntry::new(&Entry::EffectScheduled(scheduled))
+    };
+    hands.done(hands.commit(vec![hands.write(one, vec![effect(4, 50), effect(5, 250)])])).await;
+    assert_eq!(due(&hands, 900).await, [(100, one, 1), (200, one, 2), (300, one, 3)], "approvals alone");
+    assert_eq!(next(&hands, i64::MIN).await, Some(100));
+    let timers = &hands.stores.timers;
+    let query = DueQuery { kind: ItemKind::Effect, until: Timestamp::from_micros(100), after: None, limit: 9 };
+    let effects = timers.due(query).await.expect("a read");
+    assert_eq!(effects.iter().map(|due| due.key.clone()).collect::<Vec<_>>(), [uuid(4).to_string()]);
+    let later = timers.next_due(ItemKind::Effect, Timestamp::from_micros(50)).await.expect("a read");
+    assert_eq!(later, Some(Timestamp::from_micros(250)));
+    assert_eq!(count(one, ItemKind::Effect, 9).await, 2);
+    assert_eq!((count(one, ItemKind::Effect, 1).await, count(two, ItemKind::Effect, 9).await), (1, 0));
+    assert_eq!(count(one, ItemKind::Approval, 9).await, 3);
 }

@@ -42,9 +42,10 @@ pub async fn gc_frees_kind_by_kind_what_no_link_reaches(hands: Hands) {
     assert_eq!(hands.gc().await.entries, 4);
     let left: Vec<u64> = hands.entries(segment, 0, 99).await.iter().map(|entry| entry.position.0).collect();
     assert_eq!(left, [1, 4]);
-    let query = MessageQuery { segment, ordinals: 0..9, filter: MessageFilter::ALL, order: Order::Ascending, limit: 9 };
+    let query =
+        MessageQuery { spans: vec![(segment, 0..9)], filter: MessageFilter::ALL, order: Order::Ascending, limit: 9 };
     assert_eq!(hands.stores.store.messages(query).await.expect("a read").len(), 1, "derived rows go too");
-    let query = ChangeQuery { segment, roots: 0..9, positions: Position(0)..=Position(99) };
+    let query = ChangeQuery { spans: vec![(segment, Position(0)..=Position(99))], roots: 0..9 };
     assert_eq!(hands.stores.store.changes(query).await.expect("a read").len(), 1);
 }
 
@@ -149,16 +150,20 @@ async fn derived(hands: &Hands) -> String {
     let store = &hands.stores.store;
     let mut all = Vec::new();
     for thread in hands.stores.upkeep.all_threads(None, 99).await.expect("a read") {
-        all.push(format!("{:?}", store.relations(thread.id).await.expect("a read")));
+        all.push(format!("{:?}", store.relations(vec![thread.id]).await.expect("a read")));
         all.push(format!("{:?}", store.checkpoints(thread.id).await.expect("a read")));
         all.push(format!("{thread:?}"));
     }
     for row in hands.stores.upkeep.all_segments(None, 99).await.expect("a read") {
         let segment = row.segment.id;
-        let query =
-            MessageQuery { segment, ordinals: 0..99, filter: MessageFilter::ALL, order: Order::Ascending, limit: 99 };
+        let query = MessageQuery {
+            spans: vec![(segment, 0..99)],
+            filter: MessageFilter::ALL,
+            order: Order::Ascending,
+            limit: 99,
+        };
         all.push(format!("{:?}", store.messages(query).await.expect("a read")));
-        let query = ChangeQuery { segment, roots: 0..u64::MAX, positions: Position(0)..=Position::END };
+        let query = ChangeQuery { spans: vec![(segment, Position(0)..=Position::END)], roots: 0..u64::MAX };
         all.push(format!("{:?}", store.changes(query).await.expect("a read")));
     }
     all.join("\n")
@@ -396,7 +401,7 @@ pub async fn deletions_are_imported_too(hands: Hands) {
     assert_eq!(hands.feed(before, 9).await.len(), 1, "it is told once");
     let segment = NewSegment { id: hands.segment_id(), link: None, birth: Tally::default() };
     let (account, record, entries) = (Account::local(), Record::default(), Vec::new());
-    let create = Create { thread: elsewhere, account, record, segment, entries };
+    let create = Create { thread: elsewhere, account, record, segment, entries, created: None };
     let refused = hands.try_commit(hands.commit(vec![ThreadCommit::Create(create)])).await;
     assert!(matches!(refused, Err(StoreError::ThreadTaken { .. })), "its id stays refused");
     let lives = Tombstone { thread: kept, time: hands.now() };

@@ -10,11 +10,11 @@ use super::cells::file;
 use crate::{CHUNK_BYTES, Result, StoreError, UploadId};
 
 /// Bytes that differ from chunk to chunk, and with `seed`.
-fn content(seed: u32, size: usize) -> Bytes {
+pub(super) fn content(seed: u32, size: usize) -> Bytes {
     (0..size as u32).map(|n| ((n / 7).wrapping_mul(seed + 3) % 251) as u8).collect::<Vec<u8>>().into()
 }
 
-async fn begun(hands: &Hands) -> UploadId {
+pub(super) async fn begun(hands: &Hands) -> UploadId {
     hands.stores.blobs.begin_upload(hands.now()).await.expect("an upload")
 }
 
@@ -38,21 +38,21 @@ async fn uploaded(hands: &Hands, content: &Bytes) -> UploadId {
     upload
 }
 
-async fn ended(hands: &Hands, upload: UploadId) {
+pub(super) async fn ended(hands: &Hands, upload: UploadId) {
     hands.stores.blobs.end_upload(upload).await.expect("an end");
 }
 
 /// Writes a file whose content is in the store already.
-async fn written(hands: &Hands, thread: ThreadId, content: &Bytes) -> Result<()> {
+pub(super) async fn written(hands: &Hands, thread: ThreadId, content: &Bytes) -> Result<()> {
     let (entry, _) = file("/f", content);
     hands.try_commit(hands.commit(vec![hands.write(thread, vec![entry])])).await.map(drop)
 }
 
-async fn blob(hands: &Hands, content: &Bytes) -> Option<Bytes> {
+pub(super) async fn blob(hands: &Hands, content: &Bytes) -> Option<Bytes> {
     hands.stores.blobs.blob(BlobId::of(content)).await.expect("a read")
 }
 
-fn is_gone(result: &Result<()>) -> bool {
+pub(super) fn is_gone(result: &Result<()>) -> bool {
     matches!(result, Err(StoreError::Unavailable { .. }))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Its data and the rules of commits are in [`state`], gc, rebuild and import in [`upkeep`].
 
+mod processes;
 mod registry;
 mod shelves;
 mod state;
@@ -21,9 +22,9 @@ use threadkeep_model::{
 use self::state::{News, State};
 use crate::{
     Blobs, BoxFuture, Cell, CellPage, CellQuery, ChangeQuery, ChangeRow, Due, DueQuery, EntryQuery, Feed, FeedCursor,
-    FeedItem, FeedNews, GcOptions, GcReport, HeldSnapshot, ImportBatch, Item, ItemList, ItemQuery, KeyQuery, LeaseAsk,
-    Leases, LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Remembered, Result, SegmentRow, Signals, Snapshot,
-    Store, StoreError, StoredEntry, Timers, Tombstone, Total, Upkeep, UploadId,
+    FeedItem, FeedNews, GcOptions, GcReport, HeldSnapshot, ImportBatch, Item, ItemList, ItemQuery, ItemsByKind,
+    KeyQuery, LeaseAsk, Leases, LeftOutQuery, ListQuery, MessageQuery, Order, Progress, Related, Remembered, Result,
+    SegmentRow, Signals, Snapshot, Store, StoreError, StoredEntry, Timers, Tombstone, Total, Upkeep, UploadId,
 };
 
 /// A store in memory.
@@ -174,56 +175,71 @@ impl Store for MemoryStore {
 
     fn messages(&self, query: MessageQuery) -> BoxFuture<'_, Result<Vec<StoredEntry>>> {
         self.read(|state| {
-            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
-            if query.ordinals.is_empty() {
-                return Ok(Vec::new());
+            let mut found = Vec::new();
+            for (segment, ordinals) in query.spans {
+                let Some(segment) = state.segments.get(&segment).filter(|_| !ordinals.is_empty()) else { continue };
+                let rows = segment.messages.range(ordinals).filter_map(|(_, (position, role, silent, depth))| {
+                    let entry = segment.entries.get(position).map(|(entry, ..)| entry)?;
+                    query.filter.passes(*role, *silent, *depth).then(|| entry.clone())
+                });
+                found.extend(in_order(rows, query.order, query.limit - found.len()));
             }
-            let rows = segment.messages.range(query.ordinals).filter_map(|(_, (position, role, silent, depth))| {
-                let entry = segment.entries.get(position).map(|(entry, ..)| entry)?;
-                query.filter.passes(*role, *silent, *depth).then(|| entry.clone())
-            });
-            Ok(in_order(rows, query.order, query.limit))
+            Ok(found)
         })
     }
 
     fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
         self.read(|state| {
-            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
-            if query.ordinals.is_empty() {
-                return Ok(Vec::new());
+            let mut left_out = Vec::new();
+            for (segment, ordinals) in query.spans {
+                let Some(segment) = state.segments.get(&segment).filter(|_| !ordinals.is_empty()) else { continue };
+                let rows = segment.messages.range(ordinals);
+                let rows = rows.filter(|(_, (_, role, silent, depth))| !query.filter.passes(*role, *silent, *depth));
+                left_out.extend(rows.map(|(ordinal, _)| *ordinal));
             }
-            let rows = segment.messages.range(query.ordinals);
-            let left_out = rows.filter(|(_, (_, role, silent, depth))| !query.filter.passes(*role, *silent, *depth));
-            Ok(left_out.map(|(ordinal, _)| *ordinal).collect())
+            left_out.sort_unstable();
+            Ok(left_out)
         })
     }
 
     fn changes(&self, query: ChangeQuery) -> BoxFuture<'_, Result<Vec<ChangeRow>>> {
         self.read(|state| {
-            let Some(segment) = state.segments.get(&query.segment) else { return Ok(Vec::new()) };
+            let mut found = Vec::new();
             if query.roots.is_empty() {
-                return Ok(Vec::new());
+                return Ok(found);
             }
-            let range = (query.roots.start, Position::START, Position::START)
-                ..(query.roots.end, Position::START, Position::START);
-            let rows = segment.changes.range(range).filter(|((_, position, _), _)| query.positions.contains(position));
-            let rows = rows.map(|((root, position, target), op)| ChangeRow {
-                segment: query.segment,
-                position: *position,
-                root: *root,
-                op: *op,
-                target: *target,
-            });
-            Ok(rows.collect())
+            let roots = |root| (root, Position::START, Position::START);
+            for (id, positions) in query.spans {
+                let Some(segment) = state.segments.get(&id) else { continue };
+                let rows = segment.changes.range(roots(query.roots.start)..roots(query.roots.end));
+                let rows = rows.filter(|((_, position, _), _)| positions.contains(position));
+                found.extend(rows.map(|((root, position, target), op)| ChangeRow {
+                    segment: id,
+                    position: *position,
+                    root: *root,
+                    op: *op,
+                    target: *target,
+                }));
+            }
+            found.sort_by_key(|change| (change.root, change.position, change.target));
+            Ok(found)
         })
     }
 
-    fn relations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relation>>> {
+    fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>> {
         self.read(|state| {
-            let own = |relation: &&Relation| relation.parent == thread || relation.child == thread;
-            let mut relations: Vec<Relation> = state.relations.iter().filter(own).cloned().collect();
-            relations.sort_by_key(|relation| (relation.created, relation.made));
-            Ok(relations)
+            let of = |thread: ThreadId| {
+                let own = |relation: &&Relation| relation.parent == thread || relation.child == thread;
+                let with_owner = |relation: &Relation| {
+                    let other = if relation.parent == thread { relation.child } else { relation.parent };
+                    let other = state.living(other).ok()?;
+                    Some((relation.clone(), other.account.clone(), other.record.visibility))
+                };
+                let mut relations: Vec<_> = state.relations.iter().filter(own).filter_map(with_owner).collect();
+                relations.sort_by_key(|(relation, ..)| (relation.created, relation.made));
+                relations
+            };
+            Ok(threads.into_iter().map(of).collect())
         })
     }
 
@@ -252,6 +268,23 @@ impl Store for MemoryStore {
             items.truncate(query.limit);
             Ok(items)
         })
+    }
+
+    fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>> {
+        self.read(|state| {
+            let of = |of: ThreadId| {
+                let own = state.items.iter().filter(|((thread, kind, _), _)| *thread == of && kinds.contains(kind));
+                let mut items: Vec<(ItemKind, Item)> =
+                    own.filter_map(|((_, kind, key), row)| Some((*kind, state.item(key, row)?))).collect();
+                items.sort_by_key(|(_, item)| item.born.position);
+                items
+            };
+            Ok(threads.into_iter().map(of).collect())
+        })
+    }
+
+    fn count_items(&self, query: ItemQuery) -> BoxFuture<'_, Result<usize>> {
+        Box::pin(async move { Ok(self.items(query).await?.len()) })
     }
 
     fn cells(&self, query: CellQuery) -> BoxFuture<'_, Result<CellPage>> {
@@ -339,7 +372,8 @@ impl Store for MemoryStore {
 impl Timers for MemoryStore {
     fn due(&self, query: DueQuery) -> BoxFuture<'_, Result<Vec<Due>>> {
         self.read(|state| {
-            let waiting = state.items.iter().filter_map(|((thread, kind, key), row)| {
+            let of_kind = state.items.iter().filter(|((_, kind, _), _)| *kind == query.kind);
+            let waiting = of_kind.filter_map(|((thread, kind, key), row)| {
                 let due = row.due.filter(|due| *due <= query.until && state.living(*thread).is_ok())?;
                 Some(Due { due, thread: *thread, kind: *kind, key: key.clone() })
             });
@@ -351,9 +385,10 @@ impl Timers for MemoryStore {
         })
     }
 
-    fn next_due(&self, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
+    fn next_due(&self, kind: ItemKind, after: Timestamp) -> BoxFuture<'_, Result<Option<Timestamp>>> {
         self.read(|state| {
-            let living = state.items.iter().filter(|((thread, ..), _)| state.living(*thread).is_ok());
+            let of_kind = state.items.iter().filter(|((_, own, _), _)| *own == kind);
+            let living = of_kind.filter(|((thread, ..), _)| state.living(*thread).is_ok());
             Ok(living.filter_map(|(_, row)| row.due).filter(|due| *due > after).min())
         })
     }
@@ -361,11 +396,13 @@ impl Timers for MemoryStore {
 
 impl Blobs for MemoryStore {
     fn blob(&self, blob: BlobId) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        self.read(|state| Ok(state.blobs.get(&blob).cloned()))
+        self.read(|state| state.blobs.get(&blob).map(|found| found.bytes(blob).cloned()).transpose())
     }
 
     fn blobs(&self, blobs: Vec<BlobId>) -> BoxFuture<'_, Result<Vec<Option<Bytes>>>> {
-        self.read(|state| Ok(blobs.iter().map(|blob| state.blobs.get(blob).cloned()).collect()))
+        let found =
+            |state: &State, blob: &BlobId| state.blobs.get(blob).map(|found| found.bytes(*blob).cloned()).transpose();
+        self.read(|state| blobs.iter().map(|blob| found(state, blob)).collect())
     }
 
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
@@ -374,7 +411,7 @@ impl Blobs for MemoryStore {
                 let end = range.end.min(bytes.len() as u64);
                 bytes.slice(range.start.min(end) as usize..end as usize)
             };
-            Ok(state.blobs.get(&blob).map(part))
+            state.blobs.get(&blob).map(|found| found.bytes(blob).map(part)).transpose()
         })
     }
 
@@ -388,6 +425,14 @@ impl Blobs for MemoryStore {
 
     fn finish_upload(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<()>> {
         Box::pin(ready(self.lock().finish_upload(upload, blob, size)))
+    }
+
+    fn finish_elsewhere(&self, upload: UploadId, blob: BlobId, size: u64) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(ready(self.lock().finish_elsewhere(upload, blob, size)))
+    }
+
+    fn objects_in_use(&self, objects: Vec<UploadId>) -> BoxFuture<'_, Result<Vec<UploadId>>> {
+        self.read(|state| Ok(objects.iter().copied().filter(|object| state.uses_object(*object)).collect()))
     }
 
     fn end_upload(&self, upload: UploadId) -> BoxFuture<'_, Result<()>> {

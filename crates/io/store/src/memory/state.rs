@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
-use bytes::Bytes;
 use threadkeep_model::{
     Account, Advanced, BlobId, CellIs, ChangeOp, Checkpoint, Commit, Committed, Create, Derived, Expect, Head,
-    IdempotencyKey, ItemIs, ItemKind, Kind, Lease, MessageId, Position, QueuedId, Record, Relation, Role, SegmentId,
-    Space, Thread, ThreadCommit, ThreadId, Timestamp, Write, advance, born,
+    IdempotencyKey, ItemIs, ItemKind, Kind, Lease, MessageId, Position, ProcessId, QueuedId, Record, Relation, Role,
+    SegmentId, Space, Thread, ThreadCommit, ThreadId, Timestamp, Write, advance, born,
 };
 
-use super::uploads::Uploads;
+use super::uploads::{Content, Uploads};
 use crate::{
     Item, KeyQuery, KeyRow, LeaseAsk, Registered, RegistryKind, Remembered, Result, SegmentRow, StoreError,
     StoredEntry, Tombstone, held,
@@ -29,10 +29,12 @@ pub(super) struct State {
     pub(super) items: BTreeMap<(ThreadId, ItemKind, String), ItemRow>,
     /// Messages that waited in a queue: where each lies now.
     pub(super) aliases: BTreeMap<MessageId, MessageId>,
+    /// When the lease of each process ends.
+    pub(super) processes: HashMap<ProcessId, Instant>,
     /// The last lease on each thread, held or not.
     pub(super) leases: HashMap<ThreadId, Lease>,
     pub(super) idempotency: HashMap<(ThreadId, Account, IdempotencyKey), KeyRow>,
-    pub(super) blobs: BTreeMap<BlobId, Bytes>,
+    pub(super) blobs: BTreeMap<BlobId, Content>,
     pub(super) uploads: Uploads,
     pub(super) feed: BTreeMap<u64, (ThreadId, News)>,
     pub(super) last: u64,
@@ -146,6 +148,9 @@ impl State {
     }
 
     fn plan<'a>(&self, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
+        if commit.owner.is_some_and(|owner| !self.owns(owner)) {
+            return Err(StoreError::ProcessLost);
+        }
         for thread in &commit.threads {
             self.admit(thread, commit.time)?;
         }
@@ -196,7 +201,7 @@ impl State {
         }
         let steps = self.plan(commit)?;
         for (id, bytes) in &commit.blobs {
-            self.blobs.insert(*id, bytes.clone());
+            self.blobs.insert(*id, Content::Here(bytes.clone()));
         }
         let mut threads = Vec::new();
         for step in steps {
@@ -205,7 +210,7 @@ impl State {
                     let thread = Thread {
                         id: create.thread,
                         account: create.account.clone(),
-                        created: advanced.head.updated,
+                        created: advanced.created(),
                         head: advanced.head,
                         record: create.record.clone(),
                     };
@@ -251,17 +256,17 @@ impl State {
         }
         let account = Arc::new(commit.caller.account.clone());
         let actor = Arc::new(commit.caller.actor.clone());
-        for (entry, (position, _, tally)) in entries.iter().zip(&advanced.places) {
+        for (entry, at) in entries.iter().zip(&advanced.places) {
             let stored = StoredEntry {
                 segment: advanced.head.segment,
-                position: *position,
+                position: at.position,
                 kind: entry.kind,
                 format: Kind::FORMAT,
-                time: advanced.head.updated,
+                time: at.time,
                 account: Arc::clone(&account),
                 actor: Arc::clone(&actor),
                 cause: commit.caller.cause.clone(),
-                tally: *tally,
+                tally: at.tally,
                 body: entry.body.clone(),
             };
             self.insert(thread, stored, entry.derived.clone(), entry.blobs.clone());

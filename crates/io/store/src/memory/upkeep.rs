@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use threadkeep_model::{BlobId, IdempotencyKey, Segment, ThreadId, Timestamp, reachable};
 
 use super::state::{News, SegmentState, State};
+use super::uploads::Content;
 use crate::{GcReport, ImportBatch, ImportedEntry, Result, StoreError};
 
 impl State {
@@ -58,7 +59,7 @@ impl State {
         self.check_import(&batch)?;
         self.import_until = batch.kept_until();
         for (blob, bytes) in batch.blobs {
-            self.blobs.insert(blob, bytes);
+            self.blobs.insert(blob, Content::Here(bytes));
         }
         for row in batch.segments {
             if !self.segments.contains_key(&row.segment.id) {

@@ -21,6 +21,24 @@ struct Upload {
     is: Is,
 }
 
+/// The content of a blob.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    Here(Bytes),
+    /// An object outside the store, with its size.
+    Elsewhere(UploadId, u64),
+}
+
+impl Content {
+    /// The bytes of `blob`, which has this content.
+    pub(super) fn bytes(&self, blob: BlobId) -> Result<&Bytes> {
+        match self {
+            Self::Here(bytes) => Ok(bytes),
+            Self::Elsewhere(object, size) => Err(StoreError::Elsewhere { blob, object: *object, size: *size }),
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Is {
     Unfinished(Vec<u8>),
@@ -79,7 +97,22 @@ impl State {
         if let Some(upload) = self.uploads.all.get_mut(&upload) {
             upload.is = Is::Finished(blob);
         }
-        self.blobs.entry(blob).or_insert(bytes);
+        self.blobs.entry(blob).or_insert(Content::Here(bytes));
         Ok(())
+    }
+
+    pub(super) fn finish_elsewhere(&mut self, upload: UploadId, blob: BlobId, size: u64) -> Result<bool> {
+        self.uploads.unfinished(upload)?;
+        if let Some(upload) = self.uploads.all.get_mut(&upload) {
+            upload.is = Is::Finished(blob);
+        }
+        let is_new = !self.blobs.contains_key(&blob);
+        self.blobs.entry(blob).or_insert(Content::Elsewhere(upload, size));
+        Ok(is_new)
+    }
+
+    pub(super) fn uses_object(&self, object: UploadId) -> bool {
+        let of_blob = |content: &Content| matches!(content, Content::Elsewhere(own, _) if *own == object);
+        self.uploads.all.contains_key(&object) || self.blobs.values().any(of_blob)
     }
 }

@@ -2,6 +2,7 @@
 
 mod append;
 mod chain;
+mod context;
 mod feed;
 mod fork;
 mod history;
@@ -30,6 +31,7 @@ const ON_FILES: &[Row] = &[
     Row { name: history::NAME, measure: history::measure },
     Row { name: fork::NAME, measure: fork::measure },
     Row { name: read::NAME, measure: read::measure },
+    Row { name: context::NAME, measure: context::measure },
     Row { name: chain::NAME, measure: chain::measure },
     Row { name: list::NAME, measure: list::measure },
     Row { name: rest::NAME, measure: rest::measure },
@@ -44,6 +46,7 @@ const ON_A_SERVER: &[Row] = &[
     Row { name: history::NAME, measure: history::measure },
     Row { name: fork::NAME, measure: fork::measure },
     Row { name: read::NAME, measure: read::measure },
+    Row { name: context::NAME, measure: context::measure },
     Row { name: chain::NAME, measure: chain::measure },
     Row { name: list::NAME, measure: list::measure },
     Row { name: rest::NAME, measure: rest::measure },

@@ -122,7 +122,7 @@ impl<'a> Import<'a> {
 
     /// An entry after `head`, which moves on.
     fn entry(&mut self, head: &mut Head, entry: &Entry) {
-        let NewEntry { kind, body, bytes, derived, blobs } = NewEntry::new(entry);
+        let NewEntry { kind, body, bytes, derived, blobs, .. } = NewEntry::new(entry);
         head.version = head.version.next();
         head.tally = head.tally.after(&derived, head.version, head.updated, bytes);
         let (account, actor) = self.caller.clone();

@@ -1,5 +1,6 @@
 //! Whole histories by seed, on every store. A seed that found something stays as a test of its own.
 
+mod env;
 mod live;
 
 use threadkeep_sim::{Plan, Where, simulate};

@@ -1,7 +1,8 @@
 //! The README and the pages in `docs/` are run as they are written. Every block marked `console` is a session:
 //! lines after `$` are commands, the lines below them the expected output. Ids, keys, times and addresses may
 //! differ, and a later command that names one means the one that was really printed. `…` matches anything; alone
-//! on a line, any lines. Commands in a comment `<!-- run … -->` are run too, and not shown to readers.
+//! on a line, any lines. A block whose first line is a comment with a path, such as `// definitions/tools/add.ts`, is
+//! written to that file. Commands in a comment `<!-- run … -->` are run too, and not shown to readers.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -46,6 +47,18 @@ fn the_page_on_the_sandbox_shows_what_happens() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_page_on_tools_shows_what_happens() {
+    run("docs/tools.md");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_page_on_agents_shows_what_happens() {
+    run("docs/agents.md");
+}
+
+#[test]
 fn the_page_on_operating_shows_what_happens() {
     run("docs/operating.md");
 }
@@ -53,6 +66,11 @@ fn the_page_on_operating_shows_what_happens() {
 #[test]
 fn the_page_on_secrets_shows_what_happens() {
     run("docs/secrets.md");
+}
+
+#[test]
+fn the_page_on_effects_shows_what_happens() {
+    run("docs/effects.md");
 }
 
 #[test]
@@ -110,6 +128,7 @@ fn steps(text: &str) -> Vec<Step> {
         Text,
         Session,
         Hidden,
+        File(String, Vec<String>),
     }
     let mut steps: Vec<Step> = Vec::new();
     let mut within = Within::Text;
@@ -117,10 +136,26 @@ fn steps(text: &str) -> Vec<Step> {
     for (n, line) in text.lines().enumerate() {
         let step =
             |command: &str, is_hidden| Step { line: n + 1, command: command.into(), shows: Vec::new(), is_hidden };
-        match within {
+        match &mut within {
             Within::Text if line == "```console" => within = Within::Session,
             Within::Text if line == "<!-- run" => within = Within::Hidden,
+            Within::Text if line == "```ts" || line == "```toml" => within = Within::File(String::new(), Vec::new()),
             Within::Text => {}
+            Within::File(path, lines) if line == "```" => {
+                if path.contains('/') {
+                    let (text, folder) = (lines.join("\n"), path.rsplit_once('/').map_or(".", |(folder, _)| folder));
+                    let write = format!("mkdir -p {folder} && cat > {path} <<'END_OF_FILE'\n{text}\nEND_OF_FILE");
+                    steps.push(step(&write, true));
+                }
+                within = Within::Text;
+            }
+            Within::File(path, lines) => {
+                let comment = line.strip_prefix("// ").or_else(|| line.strip_prefix("# "));
+                if let (true, Some(comment)) = (lines.is_empty(), comment) {
+                    *path = comment.to_owned();
+                }
+                lines.push(line.to_owned());
+            }
             Within::Session if line == "```" => within = Within::Text,
             Within::Hidden if line == "-->" => within = Within::Text,
             Within::Hidden => steps.push(step(line, true)),

@@ -178,4 +178,10 @@ fn health_and_sign_in_ask_the_server_and_say_so_without_one() {
     assert_eq!(desk.run(&["--data", &data, "health"]).ok(), "ready");
     let link = desk.run(&["--data", &data, "sign-in"]).ok();
     assert!(link.starts_with(&format!("http://{}/sign-in?code=", serving.address)), "{link}");
+    // In a pipe, the page is named and not opened.
+    let link = desk.run(&["--data", &data, "open", "Kept"]).ok();
+    assert!(
+        link.starts_with(&format!("http://{}/sign-in?code=", serving.address)) && link.contains("&next=/t/"),
+        "{link}"
+    );
 }

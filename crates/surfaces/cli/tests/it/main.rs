@@ -1,6 +1,9 @@
 //! The real binary, from outside: stories, hostile inputs, several processes at once, crashes, failing disks and
 //! servers.
 
+mod agents;
+#[cfg(target_os = "linux")]
+mod agents_run;
 mod amp;
 #[cfg(target_os = "linux")]
 mod code;
@@ -8,6 +11,8 @@ mod concurrency;
 mod copy;
 mod crash;
 mod danger;
+#[cfg(target_os = "linux")]
+mod defined;
 mod disk;
 mod docs;
 mod doctor;
@@ -15,7 +20,9 @@ mod everyday;
 mod files;
 mod follow;
 mod hostile;
+mod import;
 mod killed;
+mod mcp;
 mod merge;
 mod mistakes;
 mod names;
@@ -28,6 +35,7 @@ mod power;
 mod primitives;
 #[cfg(unix)]
 mod private;
+mod scale;
 mod screen;
 mod search;
 mod serve;
@@ -37,6 +45,8 @@ mod stories;
 mod support;
 mod timeouts;
 mod tls;
+#[cfg(target_os = "linux")]
+mod tools;
 mod tour;
 mod transfer;
 mod uploads;

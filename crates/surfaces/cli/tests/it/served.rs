@@ -289,6 +289,29 @@ fn projects_are_made_shown_changed_and_deleted() {
 }
 
 #[test]
+fn memories_are_added_found_edited_and_forgotten() {
+    for keep in [Keep::new(), Keep::served()] {
+        assert_eq!(keep.ok(&["memory", "list", "--json"]), "[]");
+        let id = keep.ok(&["memory", "add", "The dog is called Rex."]);
+        assert_eq!(
+            keep.ok(&["memory", "search", "what", "is", "the", "pet's", "name"]),
+            format!("{id}  The dog is called Rex.")
+        );
+        assert_eq!(keep.json(&["memory", "search", "dog"])[0]["memory"]["id"], id.as_str());
+        let thread = keep.create("Work");
+        let message = keep.say(&thread, "I moved to Oslo.");
+        let sourced = keep.ok(&["memory", "add", "Lives in Oslo.", "--source", &message]);
+        assert!(keep.ok(&["memory", "show", &sourced]).contains(&format!("from {message} in {thread}")));
+        assert_eq!(keep.json(&["memory", "edit", &id, "The dog is called Max."])["edited"], true);
+        keep.ok(&["delete-message", &thread, &message]);
+        keep.run(&["memory", "show", &sourced]).refused(3, &["no memory"]);
+        assert_eq!(keep.ok(&["memory", "list"]), format!("{id}  The dog is called Max."));
+        assert_eq!(keep.json(&["memory", "rm", &id])["deleted"], true);
+        assert_eq!(keep.ok(&["memory", "list", "--json"]), "[]");
+    }
+}
+
+#[test]
 fn what_is_emitted_is_heard_by_those_who_follow_the_server() {
     let keep = Keep::served();
     let thread = keep.create("Work");

@@ -66,7 +66,7 @@ pub fn the_json_of_every_command_has_its_shape() {
     assert_eq!(history[0]["data"], json!({"role": "user", "content": "one"}));
     assert_eq!(
         keys(&keep.json(&["tree", &thread])),
-        ["threadId", "threads", "relations", "subagents", "cutOff", "more", "nextCursor"]
+        ["threadId", "threads", "relations", "subagents", "merges", "cutOff", "more", "nextCursor"]
     );
     assert_eq!(keep.json(&["list"]).as_array().map(Vec::len), Some(2));
     assert_eq!(keep.ok(&["list", "--archived", "--json"]), "[]");

@@ -74,7 +74,7 @@ impl Ran {
 /// The binary, with a clean environment.
 pub fn threadkeep() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
-    let names = ["STORE", "DATA", "SERVER", "KEY"].map(|name| format!("THREADKEEP_{name}"));
+    let names = ["STORE", "DATA", "OBJECTS", "SERVER", "KEY", "STREAMS"].map(|name| format!("THREADKEEP_{name}"));
     for name in names.iter().map(String::as_str).chain(["FAILPOINTS", "PGPASSWORD", "PGUSER"]) {
         command.env_remove(name);
     }
@@ -303,6 +303,11 @@ impl Running {
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("nothing was said in time"),
         }
+    }
+
+    /// The next line that it has said on stderr already, if there is one.
+    pub fn said(&self) -> Option<String> {
+        self.errors.try_recv().ok()
     }
 
     #[track_caller]

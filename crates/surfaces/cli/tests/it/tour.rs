@@ -8,10 +8,12 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 11] = [
+const WITHOUT: [(&str, &str); 27] = [
+    ("POST /v1/import", "import sends files only with --server; here it writes beside the server"),
     ("GET /sign-in", "for browsers"),
     ("POST /sign-out", "for browsers"),
-    ("GET /", "a page for people"),
+    ("GET /v1/me", "tells a page whose key it has"),
+    ("GET /v1/ws", "tells a page what changes; `tail` shows it"),
     ("GET /v1/threads/{thread}/ws", "the same objects as the stream, for browsers"),
     ("POST /v1/tickets", "for browsers, which cannot send a key"),
     ("PUT /v1/projects/{project}", "update does it field by field"),
@@ -20,6 +22,20 @@ const WITHOUT: [(&str, &str); 11] = [
     ("GET /llms.txt", "a map for agents"),
     ("GET /metrics", "for programs that watch the server"),
     ("GET /openapi.json", "for programs that write clients"),
+    ("GET /v1/runs/{run}/stream", "for programs that show a run"),
+    ("GET /v1/runs/{run}/ws", "the same events as the stream, for browsers"),
+    ("POST /v1/runs/{run}/delta", "for executors"),
+    ("GET /v1/threads/{thread}/api/{endpoint}", "an endpoint of the user's own"),
+    ("POST /v1/threads/{thread}/api/{endpoint}", "an endpoint of the user's own"),
+    ("PUT /v1/threads/{thread}/api/{endpoint}", "an endpoint of the user's own"),
+    ("PATCH /v1/threads/{thread}/api/{endpoint}", "an endpoint of the user's own"),
+    ("DELETE /v1/threads/{thread}/api/{endpoint}", "an endpoint of the user's own"),
+    ("GET /v1/definitions", "the tests of `agents` have a folder of definitions"),
+    ("GET /v1/definitions/{kind}/{definition}", "the tests of `agents` have a folder of definitions"),
+    ("POST /v1/definitions/reload", "the tests of `agents` have a folder of definitions"),
+    ("GET /v1/threads/{thread}/tools/queue", "the tests of `tools` have a folder of definitions"),
+    ("POST /v1/threads/{thread}/tools/{tool}/invoke", "the tests of `tools` have a folder of definitions"),
+    ("POST /v1/threads/{thread}/tools/{tool}/queue", "the tests of `tools` have a folder of definitions"),
 ];
 
 /// The routes as the server describes them; pages for people aside.
@@ -73,10 +89,19 @@ fn tour(keep: &Keep) {
         let args: Vec<&str> = ["projects"].iter().chain(args).copied().collect();
         keep.ok(&args);
     }
+    let memory = keep.ok(&["memory", "add", "Likes tea."]);
+    for args in [&["list"][..], &["show", &memory], &["search", "tea"], &["edit", &memory, "Likes coffee."]] {
+        let args: Vec<&str> = ["memory"].iter().chain(args).copied().collect();
+        keep.ok(&args);
+    }
+    keep.ok(&["memory", "add", "The server is eu-2.", "--project-id", "p"]);
+    keep.ok(&["memory", "list", "--project-id", "p"]);
+    keep.ok(&["memory", "rm", &memory]);
     let thread = keep.ok(&["create", "Work", "--project-id", "p", "--message", "a"]);
     let message = keep.say(&thread, "b");
     let other = keep.ok(&["handoff", &thread, "Go on"]);
-    let commands: [&[&str]; 37] = [
+    let commands: [&[&str]; 38] = [
+        &["context", &thread],
         &["sign-in"],
         &["backup", "all.db"],
         &["list"],
@@ -262,6 +287,13 @@ fn files(keep: &Keep, thread: &str) {
         keep.ok(&with(&["env", "rm", "TOUR"]));
     }
     keep.ok(&["env", "list", "--instance"]);
+    let effect = keep.ok(&["effects", "add", thread, "remind", "--delay", "1h", "--args", r#"{"to":"ann"}"#]);
+    assert!(keep.ok(&["effects", "list", thread, "--name", "remind"]).contains(&effect));
+    keep.ok(&["effects", "rm", thread, &effect]);
+    assert_eq!(keep.ok(&["effects", "list", thread, "--json"]), "[]");
+    assert_eq!(keep.ok(&["effects", "adopt"]), "adopted 0 effects");
+    keep.ok(&["run", "list"]);
+    keep.ok(&["run", "list", thread]);
     keep.ok(&["store", "rotate-key"]);
 }
 

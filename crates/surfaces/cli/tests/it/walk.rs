@@ -400,14 +400,18 @@ fn tree(house: &House) -> Vec<Sample> {
 fn work(house: &House) -> Vec<Sample> {
     let (thread, begins, runs, ends, cancels) = (house.talk(), house.talk(), house.talk(), house.talk(), house.talk());
     let said = |text: &str| json!({"role": "user", "content": text});
+    // No server here works for this agent: what is queued waits.
+    house.ada("assign", Some(&thread), json!({"agentId": "elsewhere"}));
     let queued = || id(&house.ada("queue", Some(&thread), said("q")));
     let (first, second) = (queued(), queued());
-    let begun = |thread: &str| house.ada("begin", Some(thread), json!({}))["executionId"].clone();
-    let (run, end, _) = (begun(&runs), begun(&ends), begun(&cancels));
+    let begun = |thread: &str| house.ada("start-run", Some(thread), json!({"executor": "caller"}))["id"].clone();
+    let (run, end, stop) = (begun(&runs), begun(&ends), begun(&cancels));
     let inject = |text: &str| json!({"type": "data", "content": text});
     let injected = house.ada("inject", Some(&thread), inject("x"))["injectionId"].clone();
+    let effect = id(&house.ada("schedule-effect", Some(&thread), json!({"name": "x", "delay": 60_000})));
     let edit = |text: &str| json!({"item": first, "content": text});
-    let step = |text: &str| json!({"execution": run, "messages": [{"role": "assistant", "content": text}]});
+    let tool = |name: &str| json!({"tool": "skill", "args": {"name": name}});
+    let step = |text: &str| json!({"run": run, "messages": [{"role": "assistant", "content": text}]});
     let worker = id(&house.ada("subagent", Some(&thread), json!({"name": "worker"})));
     house.ada("append", Some(&worker), said("work"));
     let gone = house.talk();
@@ -418,18 +422,24 @@ fn work(house: &House) -> Vec<Sample> {
         read("queued", &thread, json!({})),
         on("queue", &thread, said("x"), said("y")),
         on("edit-queued", &thread, edit("x"), edit("y")),
+        on("queue-tool", &thread, tool("x"), tool("y")),
+        read("queued-tools", &thread, json!({})),
         on("remove-queued", &thread, json!({"item": second}), json!({"item": first})),
-        on("begin", &begins, json!({}), json!({"ttl": 60_000})),
-        on("step", &runs, step("x"), step("y")),
-        on(
-            "end",
-            &ends,
-            json!({"execution": end, "status": "completed"}),
-            json!({"execution": end, "status": "failed"}),
-        ),
-        read("cancel", &cancels, json!({})),
+        on("start-run", &begins, json!({"executor": "caller"}), json!({"executor": "caller", "ttl": 60_000})),
+        read("thread-runs", &runs, json!({})),
+        plain("step-run", step("x"), step("y")).about(&runs),
+        plain("end-run", json!({"run": end, "status": "completed"}), json!({"run": end, "status": "failed"}))
+            .about(&ends),
+        plain("stop-run", json!({"run": stop}), json!({"run": stop, "now": true})).about(&cancels),
+        plain("runs", json!({}), json!({})).about(&runs),
+        plain("run", json!({"run": run}), json!({})).about(&runs),
+        plain("delta-run", json!({"run": run, "text": "x"}), json!({"run": run, "text": "y"})).about(&runs),
+        on("schedule-effect", &thread, json!({"name": "x", "delay": 60_000}), json!({"name": "y", "delay": 60_000})),
+        read("effects", &thread, json!({})),
+        on("remove-effect", &thread, json!({"effect": effect}), json!({"effect": run})),
         on("assign", &thread, json!({"agentId": "x"}), json!({"agentId": "y"})),
         on("skill", &thread, json!({"name": "x"}), json!({"name": "y"})),
+        read("context", &thread, json!({})),
         read("emit", &thread, json!({"event": "progress", "data": 1})),
         on("subagent", &thread, json!({"name": "x"}), json!({"name": "y"})),
         read("children", &thread, json!({})),
@@ -509,7 +519,20 @@ fn accounts(house: &House) -> Vec<Sample> {
     let project = |project: &str| json!({"project": project});
     house.ada("create-project", None, json!({"id": "known", "name": SECRET}));
     let key = id(&house.ada("create-key", None, json!({"account": "eve"})));
+    let memory = id(&house.ada("add-memory", None, json!({"text": SECRET})));
+    let memory = |text: Option<&str>| match text {
+        Some(text) => json!({"memory": memory, "text": text}),
+        None => json!({"memory": memory}),
+    };
     vec![
+        plain("add-memory", json!({"text": "x"}), json!({})),
+        plain("memories", json!({}), json!({})),
+        plain("add-project-memory", json!({"project": "known", "text": "x"}), json!({})),
+        plain("project-memories", project("known"), json!({})),
+        plain("search-memories", json!({"query": "x"}), json!({})),
+        plain("memory", memory(None), json!({})),
+        plain("edit-memory", memory(Some("y")), json!({})),
+        plain("delete-memory", memory(None), json!({})),
         plain("create-project", json!({"id": "p", "name": "x"}), json!({})),
         plain("projects", json!({}), json!({})),
         plain("project", project("known"), json!({})),
@@ -526,5 +549,6 @@ fn accounts(house: &House) -> Vec<Sample> {
         plain("instance-env", json!({}), json!({})),
         plain("gc", json!({}), json!({})),
         plain("doctor", json!({}), json!({})),
+        plain("adopt-effects", json!({}), json!({})),
     ]
 }

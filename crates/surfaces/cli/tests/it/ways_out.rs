@@ -85,6 +85,7 @@ struct House {
     serving: Serving,
     agent: String,
     thread: String,
+    definitions: std::path::PathBuf,
 }
 
 impl House {
@@ -100,7 +101,8 @@ impl House {
         };
         let (agent, foreigner) = (key("local", true), key("foreign", false));
         let thread = serving.thread();
-        let house = Self { serving, agent, thread };
+        let definitions = folder.join("definitions");
+        let house = Self { serving, agent, thread, definitions };
         let env = |name: &str| format!("/v1/threads/{}/env/{name}", house.thread);
         house.human("PUT", &env("THREAD"), &json!({ "value": THREAD }));
         house.human("PUT", &env("WRITTEN"), &json!({ "value": WRITTEN }));
@@ -164,6 +166,7 @@ fn no_secret_leaves_by_any_way_out() {
             WayOut::File => files(&house),
             WayOut::Event => events(&house),
             WayOut::Code => code(&house, &keep.at("data").join("threadkeep.db")),
+            WayOut::Tool => tools(&house),
             WayOut::Log => {
                 // The log itself is searched at the end.
                 for secret in secrets {
@@ -182,6 +185,7 @@ fn no_secret_leaves_by_any_way_out() {
                 let id = INSTANCE;
                 house.send("GET", "/v1/threads", house.serving.key(), &[("X-Request-Id", id)], b"");
             }
+            WayOut::Stream => run_stream(&house),
             WayOut::Problem => problems(&house),
             WayOut::Webhook => webhook(&house),
             WayOut::Export => export(&house, &keep),
@@ -193,6 +197,7 @@ fn no_secret_leaves_by_any_way_out() {
                 clean("metrics", told.as_bytes(), &secrets);
             }
             WayOut::CommandLine => command_line(&keep, &house),
+            WayOut::Mcp => mcp(&house),
         }
     }
     let House { serving, .. } = house;
@@ -280,6 +285,48 @@ fn files(house: &House) {
     assert!(put("fine.txt", b"nothing").0 < 300);
 }
 
+/// Answers that a model reads hold no secret, although a person wrote it.
+fn mcp(house: &House) {
+    let texts: Vec<String> = texts(WRITTEN);
+    for text in &texts {
+        let said = json!({ "role": "user", "content": format!("<{text}>") });
+        house.human("POST", &format!("/v1/threads/{}/messages", house.thread), &said);
+    }
+    house.human("PUT", &format!("/v1/threads/{}/kv/written", house.thread), &json!({ "all": texts }));
+    let path = format!("/v1/threads/{}/files/written.txt", house.thread);
+    let (status, told) = house.send("PUT", &path, house.serving.key(), &[], WRITTEN.as_bytes());
+    assert!(status < 300, "{told}");
+    let ask = |key: &str, method: &str, params: Value| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        let (status, told) = house.send("POST", "/mcp", key, &headers, body.to_string().as_bytes());
+        assert_eq!(status, 200, "{told}");
+        clean(&format!("{method} over MCP"), told.as_bytes(), &[THREAD, ACCOUNT, INSTANCE, WRITTEN]);
+        told
+    };
+    let thread = &house.thread;
+    for key in [house.agent.as_str(), house.serving.key()] {
+        let call =
+            |name: &str, arguments: Value| ask(key, "tools/call", json!({ "name": name, "arguments": arguments }));
+        let told = call("read_messages", json!({ "thread": thread, "order": "desc" }));
+        assert!(told.contains("[secret:WRITTEN]"), "{told}");
+        let told = call("get_value", json!({ "thread": thread, "valueKey": "written" }));
+        assert!(told.contains("[secret:WRITTEN]"), "{told}");
+        let told = call("read_file", json!({ "thread": thread, "path": "written.txt" }));
+        assert!(told.contains("[secret:WRITTEN]"), "{told}");
+        call("search", json!({ "query": WRITTEN }));
+        call("get_value", json!({ "thread": thread, "valueKey": "" }));
+        let told = ask(key, "resources/read", json!({ "uri": format!("threadkeep://thread/{thread}") }));
+        assert!(told.contains("[secret:WRITTEN]"), "{told}");
+        let arguments = json!({ "thread": thread });
+        ask(key, "prompts/get", json!({ "name": "continue_thread", "arguments": arguments }));
+    }
+}
+
 fn events(house: &House) {
     let mut socket = TcpStream::connect(&house.serving.address).expect("a connection");
     socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
@@ -312,6 +359,41 @@ fn events(house: &House) {
     clean("the stream", told.as_bytes(), &[THREAD, ACCOUNT, INSTANCE, WRITTEN]);
 }
 
+/// The stream of a run: deltas that cut a secret in two, and the stored text.
+fn run_stream(house: &House) {
+    let start = json!({ "executor": "caller" });
+    let run = house.human("POST", &format!("/v1/threads/{}/runs", house.thread), &start);
+    let at = format!("/v1/runs/{}", run["id"].as_str().expect("an id"));
+    for secret in [THREAD, ACCOUNT, INSTANCE] {
+        for text in texts(secret) {
+            let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).expect("a boundary");
+            let (one, two) = text.split_at(middle);
+            house.human("POST", &format!("{at}/delta"), &json!({ "text": format!("<{one}") }));
+            house.human("POST", &format!("{at}/delta"), &json!({ "text": format!("{two}>") }));
+        }
+    }
+    // The step says less than the deltas, so that the stream is read with its chunks first.
+    let mut socket = TcpStream::connect(&house.serving.address).expect("a connection");
+    socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+    let (address, key) = (&house.serving.address, house.serving.key());
+    let head = format!(
+        "GET {at}/stream HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).expect("it is sent");
+    let (mut told, mut bytes) = (String::new(), [0; 4_096]);
+    while !told.contains("chunk") {
+        let count = socket.read(&mut bytes).expect("something comes");
+        told.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    let said = json!({ "status": "completed", "messages": [{ "role": "assistant", "content": "the end" }] });
+    house.human("POST", &format!("{at}/end"), &said);
+    let mut rest = Vec::new();
+    socket.read_to_end(&mut rest).expect("the end");
+    told.push_str(&String::from_utf8_lossy(&rest));
+    assert!(told.contains("[secret:THREAD]") && told.contains("the end"), "{told}");
+    clean("the stream of a run", told.as_bytes(), &[THREAD, ACCOUNT, INSTANCE]);
+}
+
 /// Output of code, in pieces. The sandbox uses the same redactor.
 fn code(house: &House, store: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -335,6 +417,38 @@ fn code(house: &House, store: &Path) {
             }
         }
     });
+}
+
+/// Tools of every kind that give away what they know: their results, their errors, what they log and queue.
+fn tools(house: &House) {
+    let own = format!("/v1/threads/{}", house.thread);
+    let leak = "import { defineTool, z } from 'threadkeep';\nexport default defineTool({ description: 'leaks', \
+        args: z.object({ text: z.string(), how: z.string() }), variables: [{ name: 'INSTANCE' }], \
+        execute: async (state, { text, how }) => {\n  text += await state.env('INSTANCE');\n  console.log(text);\n  \
+        if (how === 'throw') throw new Error(text);\n  if (how === 'error') return { status: 'error', error: text };\n  \
+        state.emit('told', { text }); await state.setValue('told', { text }); \
+        await state.queueMessage({ role: 'user', content: text, silent: true });\n  \
+        return { status: 'success', result: { text, [text]: [text] } };\n} });";
+    let at = house.definitions.join("tools");
+    std::fs::create_dir_all(&at).expect("a folder");
+    std::fs::write(at.join("leak.ts"), leak).expect("a file");
+    house.send("POST", "/v1/definitions/reload", house.serving.key(), &[], b"{}");
+    for secret in [THREAD, ACCOUNT, INSTANCE] {
+        for text in texts(secret) {
+            for how in ["return", "throw", "error"] {
+                let body = json!({ "args": { "text": text, "how": how } }).to_string();
+                let path = format!("{own}/tools/leak/invoke");
+                let (status, told) = house.send("POST", &path, house.serving.key(), &[], body.as_bytes());
+                assert_eq!(status, 200, "{told}");
+                assert_eq!(told.contains("\"success\""), how == "return", "{told}");
+                clean(&format!("{how} by a tool"), told.as_bytes(), &[THREAD, ACCOUNT, INSTANCE]);
+            }
+        }
+    }
+    for rest in ["/queue", "/events?limit=1000", "/kv"] {
+        let (_, told) = house.send("GET", &format!("{own}{rest}"), house.serving.key(), &[], b"");
+        clean(rest, told.as_bytes(), &[THREAD, ACCOUNT, INSTANCE]);
+    }
 }
 
 fn problems(house: &House) {
@@ -459,6 +573,7 @@ fn trace() {
                 threadkeep::open("memory:").expect("a store"),
                 Default::default(),
                 Default::default(),
+                None,
             );
             let ask = async |method: &str, path: &str, body: String| {
                 let request = http::Request::builder()

@@ -1,4 +1,4 @@
-//! An executor at work, told with the real binary: queue, executions, skills, subagents.
+//! An executor at work, told with the real binary: queue, runs, skills, subagents.
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ pub fn an_executor_works_while_others_queue() {
     let thread = keep.ok(&["create", "Work", "--message", "Build it"]);
     keep.ok(&["queue", &thread, "With tests"]);
     let begun = keep.json(&["begin", &thread]);
-    assert_eq!(keys(&begun), ["executionId", "version", "delivered", "injections", "messages"]);
+    assert_eq!((&begun["status"], &begun["attempt"]), (&json!("running"), &json!(1)));
     let given: Vec<&str> =
         begun["messages"].as_array().expect("messages").iter().filter_map(|m| m["content"].as_str()).collect();
     assert_eq!(given, ["Build it", "With tests"]);
-    let run = begun["executionId"].as_str().expect("an id").to_owned();
+    let run = begun["id"].as_str().expect("an id").to_owned();
     keep.run(&["begin", &thread]).refused(5, &["is open since", "taken over"]);
 
     let queued = keep.json(&["queue", &thread, "Use tabs"]);
@@ -33,7 +33,7 @@ pub fn an_executor_works_while_others_queue() {
 
     let call = r#"[{"type":"tool_use","id":"1","name":"sh","input":{}}]"#;
     let step = keep.json(&["step", &thread, &run, "--role", "assistant", "--content", call]);
-    assert_eq!(keys(&step), ["executionId", "version", "delivered", "injections"]);
+    assert_eq!((&step["id"], &step["stepCount"]), (&begun["id"], &json!(1)));
     let delivered = &step["delivered"][1];
     assert_eq!((&delivered["id"], &delivered["number"]), (&queued["id"], &queued["number"]));
     // By the name it had in the queue it is edited, and forked at.
@@ -44,6 +44,16 @@ pub fn an_executor_works_while_others_queue() {
     keep.ok(&["end", &thread, "--cancel"]);
     keep.run(&["end", &thread, "--cancel"]).refused(5, &["nothing to cancel"]);
     keep.run(&["step", &thread, &run, "late"]).refused(5, &["is over"]);
+    let runs = keep.json(&["run", "list", &thread]);
+    assert_eq!(
+        (&runs[0]["id"], &runs[0]["status"], &runs[0]["reason"]),
+        (&begun["id"], &"stopped".into(), &"aborted".into())
+    );
+    let told = keep.json(&["run", "show", &thread, &run[..8]]);
+    assert_eq!((&told["id"], told["steps"].as_array().map(Vec::len)), (&begun["id"], Some(1)));
+    assert!(keep.ok(&["run", "show", &thread]).contains("stopped (aborted)"));
+    assert_eq!(keep.json(&["run", "list", "--status", "open"]), json!([]));
+    keep.run(&["run", "stop", &thread]).refused(5, &["nothing to stop"]);
     let last = keep.json(&["show", &thread, "--newest-first", "--limit", "1"])["messages"]["items"][0].clone();
     assert_eq!((&last["role"], &last["metadata"]["repair"]), (&"tool".into(), &"cancel".into()));
     assert_eq!(keep.json(&["model-messages", &thread]).as_array().map(Vec::len), Some(5));

@@ -131,13 +131,13 @@ fn work_keys_projects_and_upkeep() {
         let second = client.call(id, Queue::from(MessageBody::user("never"))).await.expect("queued");
         assert!(client.call(id, RemoveQueued { item: second.id }).await.expect("removed").deleted);
         assert_eq!(client.call(id, ListQueue::default()).await.expect("the queue").items.len(), 1);
-        let begun = client.call(id, Begin::default()).await.expect("an execution");
+        let begun = client.call(id, StartRun::caller()).await.expect("an execution");
         assert_eq!((begun.delivered.len(), begun.messages.map(|given| given.len())), (1, Some(1)));
-        let step = Step::of(begun.execution_id).message(MessageBody::assistant("hm"));
+        let step = StepRun::of(begun.id).message(MessageBody::assistant("hm"));
         assert_eq!(client.call(id, step).await.expect("a step").delivered.len(), 1);
-        client.call(id, asked::<End>(json!({"execution": begun.execution_id}))).await.expect("an end");
-        client.call(id, Begin::default()).await.expect("an execution");
-        client.call(id, Cancel {}).await.expect("cancelled");
+        client.call(id, asked::<EndRun>(json!({"run": begun.id}))).await.expect("an end");
+        let again = client.call(id, StartRun::caller()).await.expect("a run");
+        client.call(At::none(), StopRun::now(again.id)).await.expect("stopped");
         assert_eq!(client.call(id, Assign::to("a")).await.expect("assigned").agent_id.as_deref(), Some("a"));
         let skilled = client.call(id, asked::<ActivateSkill>(json!({"name": "pdf"}))).await.expect("a skill");
         assert_eq!(skilled.activated_skills.len(), 1);

@@ -6,6 +6,8 @@ use std::io::{self, BufReader, Read};
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use threadkeep::{Engine, ExportItem, Exporter, Selection};
 use threadkeep_calls::{ErrorCode, Imported, Problem, Status};
 use threadkeep_transcripts::{ExportReader, ExportWriter, HeldItems};
@@ -13,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::access::Admin;
 use crate::answer::{Answer, Refused, json};
-use crate::input::Lines;
+use crate::input::{Flag, Lines, Query};
 use crate::table::{self, Gives, Routes};
 
 /// Bytes of an export that are sent at once.
@@ -98,11 +100,22 @@ impl futures_core::Stream for Written {
     }
 }
 
-async fn import(Admin(access): Admin, Lines(mut chunks): Lines) -> Answer {
+/// How to import.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct How {
+    /// Reads all of it and counts its threads, and writes nothing.
+    dry_run: Flag,
+}
+
+async fn import(Admin(access): Admin, Query(how): Query<How>, Lines(mut chunks): Lines) -> Answer {
     let (send, receive) = mpsc::channel(READY_MAX);
     let engine = access.engine.clone();
     let handle = tokio::runtime::Handle::current();
-    let reading = tokio::task::spawn_blocking(move || read(&engine, &handle, receive));
+    let reading = tokio::task::spawn_blocking(move || match how.dry_run.0 {
+        true => count(&engine, &handle, receive),
+        false => read(&engine, &handle, receive),
+    });
     // The importer reports errors in the content; once it has failed, it takes no more.
     while let Some(chunk) = chunks.next().await? {
         if send.send(chunk).await.is_err() {
@@ -134,6 +147,24 @@ fn read(engine: &Engine, handle: &tokio::runtime::Handle, receive: mpsc::Receive
     }
     let known = importer.known();
     Ok(Imported { threads: handle.block_on(importer.finish())? - known, known })
+}
+
+/// Reads all items and counts the threads: those that are new here, and those that are known.
+fn count(
+    engine: &Engine,
+    handle: &tokio::runtime::Handle,
+    receive: mpsc::Receiver<Bytes>,
+) -> Result<Imported, Refused> {
+    let mut reader = ExportReader::new(BufReader::new(Incoming { receive, chunk: Bytes::new() }))?;
+    let mut counted = Imported::default();
+    while let Some(item) = reader.next()? {
+        let ExportItem::Thread { id, .. } = item else { continue };
+        match handle.block_on(engine.lives(id))? {
+            true => counted.known += 1,
+            false => counted.threads += 1,
+        }
+    }
+    Ok(counted)
 }
 
 /// Chunks that come, as something to read from.

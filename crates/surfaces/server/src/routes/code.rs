@@ -12,7 +12,7 @@ use axum::response::Response;
 use serde_json::Value;
 use threadkeep::code::Running;
 use threadkeep::{Invalid, Opened, code};
-use threadkeep_calls::{CodeOutcome, CodeTerminated, ErrorCode, Problem, RunCode, Status};
+use threadkeep_calls::{CodeOutcome, CodeTerminated, ErrorCode, RunCode};
 use tokio::sync::mpsc;
 
 use crate::access::Writing;
@@ -38,7 +38,7 @@ pub(crate) fn routes() -> Routes {
     .example(r#"{"source":"export default () => 6 * 7"}"#)
     .fails([ErrorCode::ApprovalRequired, ErrorCode::SandboxUnavailable, ErrorCode::SandboxBusy]);
     let terminate = table::delete(
-        ("terminateCode", "/v1/threads/{thread}/code/{run}"),
+        ("terminateCode", "/v1/threads/{thread}/code/{codeRun}"),
         "Ends a run of code that was started with this id.",
         terminate,
         Gives::json::<CodeTerminated>("Whether there was one."),
@@ -73,12 +73,7 @@ async fn run(
         return Ok(events(app, access.opened, execution, taken));
     }
     let _taken = taken;
-    // A large outcome takes a while to write down, and other requests do not wait for it.
-    let outcome = execution.outcome().await?;
-    let written = tokio::task::spawn_blocking(move || json(&outcome)).await;
-    written.map_err(|error| {
-        Problem::new(Status::Internal, ErrorCode::Internal, format!("the outcome was not written: {error}")).into()
-    })
+    Ok(execution.outcome_as(|outcome| json(&outcome)).await?)
 }
 
 async fn terminate(
@@ -131,8 +126,8 @@ async fn tell(app: App, opened: Opened, mut execution: Running, _taken: Option<T
             return;
         }
     }
-    let last = match execution.outcome().await {
-        Ok(outcome) => frame("outcome", &serde_json::json!(outcome)),
+    let last = match execution.outcome_as(|outcome| frame("outcome", &serde_json::json!(outcome))).await {
+        Ok(outcome) => outcome,
         Err(problem) => frame("error", &serde_json::json!(problem)),
     };
     // The reader may have gone, and then nothing is left to do.

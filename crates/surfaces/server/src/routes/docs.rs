@@ -19,7 +19,7 @@ use crate::access::Session;
 use crate::answer::{Answer, Refused};
 use crate::app::App;
 use crate::conditions::IfNoneMatch;
-use crate::input::Path;
+use crate::input::{Path, accepts_gzip};
 use crate::routes::openapi::{document, tag};
 use crate::table::{self, Describe, Gives, Operation, Routes};
 
@@ -29,7 +29,6 @@ pub(crate) fn routes() -> Routes {
         "Documentation",
         "The documentation of this server.",
         [
-            table::get(("getRoot", "/"), "Redirects to `/docs`.", root, Gives::nothing(307, "`Location` is `/docs`.")),
             table::get(
                 ("getOpenApi", "/openapi.json"),
                 "Shows this description as an OpenAPI document.",
@@ -76,10 +75,6 @@ pub(crate) fn routes() -> Routes {
             .fails([ErrorCode::RouteNotFound]),
         ],
     )
-}
-
-async fn root() -> Answer {
-    Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/docs")]).into_response())
 }
 
 async fn openapi(visitor: Visitor) -> Answer {
@@ -141,15 +136,6 @@ impl Describe for Visitor {
     }
 }
 
-fn accepts_gzip(accepted: &str) -> bool {
-    accepted.split(',').any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse::<f32>);
-        is_named && weight.is_ok_and(|weight| weight > 0.0)
-    })
-}
-
 fn compressed(text: &str) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes()).expect("memory takes everything");
@@ -160,6 +146,8 @@ impl Visitor {
     fn shown(&self, page: &str) -> Response {
         let mut response = self.kept("text/html; charset=utf-8", page, || compressed(page));
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
+        // The form that signs out says where it comes from, and no other server is told.
+        response.headers_mut().insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
         response
     }
 

@@ -1,20 +1,27 @@
 //! The routes: all calls of the list, and one file for each thing that has a handler of its own.
 
 mod admin;
+mod api;
 mod backup;
 pub(crate) mod code;
 mod content;
-mod docs;
+mod definitions;
+pub(crate) mod docs;
 mod file_list;
 mod files;
+mod imports;
 mod many;
+pub(crate) mod mcp;
+mod me;
 pub(crate) mod openapi;
 mod operation;
 pub(crate) mod pages;
 mod referred;
+pub(crate) mod run_stream;
 mod search;
 mod sign_in;
 mod tickets;
+mod tools;
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -46,10 +53,17 @@ pub(crate) fn table() -> Vec<Routes> {
         crate::stream::routes(),
         many::routes(),
         code::routes(),
+        run_stream::routes(),
+        definitions::routes(),
+        tools::routes(),
+        api::routes(),
         search::routes(),
         tickets::routes(),
         sign_in::routes(),
+        me::routes(),
+        crate::account_feed::routes(),
         admin::routes(),
+        imports::routes(),
         backup::routes(),
         operation::routes(),
         docs::routes(),
@@ -65,7 +79,7 @@ pub(crate) fn table() -> Vec<Routes> {
 
 /// Every route, ready to be served.
 pub(crate) fn all() -> Router<App> {
-    router(table()).fallback(unknown).method_not_allowed_fallback(wrong_method)
+    router(table()).merge(crate::web::routes()).fallback(unknown).method_not_allowed_fallback(wrong_method)
 }
 
 async fn unknown() -> Answer {

@@ -208,12 +208,30 @@ fn path_parameter(name: &'static str) -> Value {
         "thread" => of::<ThreadName>(),
         "message" => of::<MessageName>(),
         "item" => of::<QueuedId>(),
-        "execution" | "injection" | "approval" | "delegation" | "reference" | "observer" | "merge" => of::<Uuid>(),
+        "run" | "injection" | "approval" | "delegation" | "reference" | "observer" | "merge" | "effect" | "memory" => {
+            of::<Uuid>()
+        }
         "project" => json!({ "description": "The id of a project.", "type": "string", "minLength": 1, "maxLength": 255,
             "pattern": "^[^/\\x00]+$", "examples": ["website"] }),
         "key" => json!({ "description": "The id of a key, which is no secret.", "type": "string",
             "pattern": "^[^/]+$", "examples": ["5f0c3a9e1b7d2468"] }),
-        "run" => {
+        "tool" => {
+            json!({ "description": "The name of a tool, escaped: a slash in it is `%2F`.", "type": "string",
+            "minLength": 1, "pattern": "^[^/\\x00]+$", "examples": ["skill"] })
+        }
+        "endpoint" => {
+            json!({ "description": "The path of an endpoint, which may hold slashes as they are.", "type": "string",
+            "minLength": 1, "examples": ["hook"] })
+        }
+        "kind" => {
+            let kinds = threadkeep::runtime::definitions::Kind::ALL.map(|kind| kind.folder());
+            json!({ "description": "The folder of a definition.", "type": "string", "enum": kinds, "examples": ["skills"] })
+        }
+        "definition" => {
+            json!({ "description": "The name of a definition: `NAME`, or `PACKAGE/NAME`.", "type": "string",
+            "minLength": 1, "examples": ["review"] })
+        }
+        "codeRun" => {
             json!({ "description": "The id that a run of code was started with.", "type": "string", "minLength": 1,
             "maxLength": 128, "pattern": "^[^/\\x00]+$", "examples": ["nightly"] })
         }

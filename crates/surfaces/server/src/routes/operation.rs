@@ -58,7 +58,7 @@ struct Health {
 /// Whether the server is ready, and for what.
 #[derive(Serialize, JsonSchema)]
 struct Ready {
-    /// `ready`.
+    /// The word `ready`, if it is.
     status: &'static str,
     /// `ready` if code of requests runs, else why it does not.
     sandbox: String,

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use threadkeep_calls as api;
 use threadkeep_calls::{ErrorCode, Problem, Status};
+use threadkeep_web::{Frame, Place};
 
 use crate::access::{Access, Session};
 use crate::answer::{Answer, created};
@@ -30,14 +31,15 @@ pub(crate) fn routes() -> Routes {
             ),
             table::get(
                 ("signIn", "/sign-in"),
-                "Signs a browser in, with the code of a link; it leads to `/docs`.",
+                "Signs a browser in, with the code of a link; it leads to the page `next`. Without a code, it shows how to sign in.",
                 sign_in,
                 Gives::nothing(303, "A cookie holds the session, for 12 hours or until the server ends."),
             )
+            .gives(Gives::text("text/html", "The page for signing in."))
             .fails([ErrorCode::Unauthorized]),
             table::post(
                 ("signOut", "/sign-out"),
-                "Ends the session of a browser; it leads to `/docs`.",
+                "Ends the session of a browser; it leads to the page for signing in.",
                 sign_out,
                 Gives::nothing(303, "The cookie is gone."),
             ),
@@ -58,12 +60,24 @@ async fn draw(State(app): State<App>, access: Access, Body(Nothing {}): Body<Not
 #[serde(deny_unknown_fields)]
 struct With {
     /// The code of the link.
-    code: String,
+    code: Option<String>,
+    /// The page to show afterwards: a path of this server. Default: `/`.
+    next: Option<String>,
 }
 
-async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
+async fn sign_in(State(app): State<App>, session: Session, Query(with): Query<With>) -> Answer {
     let now = Instant::now();
-    let opened = match app.sessions.redeem(&with.code, now) {
+    let next = with.next.as_deref().filter(|next| is_own_path(next)).unwrap_or("/");
+    let Some(code) = &with.code else {
+        let title = "Sign in";
+        let frame =
+            Frame { me: None, theme: session.theme, waiting: 0, place: Place::Problem, title, lead: "", agents: &[] };
+        return Ok(match session.key {
+            Some(_) => to(next, None),
+            None => crate::web::page(StatusCode::OK, threadkeep_web::screen(&frame, &threadkeep_web::sign_in())),
+        });
+    };
+    let opened = match app.sessions.redeem(code, now) {
         Some(key) => app.keys.again(&key).await?,
         None => None,
     };
@@ -73,17 +87,41 @@ async fn sign_in(State(app): State<App>, Query(with): Query<With>) -> Answer {
         let problem = Problem::new(Status::Unauthorized, ErrorCode::Unauthorized, detail);
         problem.hint("For a new link, run: threadkeep store sign-in")
     })?;
-    Ok(to_docs(&app.sessions.begin(opened.key, now)))
+    Ok(to(next, Some(&app.sessions.begin(opened.key, now, app.settings.public_url.as_deref()))))
 }
 
 async fn sign_out(State(app): State<App>, session: Session) -> Answer {
-    Ok(to_docs(&app.sessions.end(session.secret.as_deref(), Instant::now())))
+    Ok(to("/sign-in", Some(&app.sessions.end(session.secret.as_deref(), Instant::now()))))
 }
 
-fn to_docs(cookie: &str) -> Response {
-    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/docs")]).into_response();
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+/// Whether a browser that is sent to `path` stays on this server.
+fn is_own_path(path: &str) -> bool {
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && path.chars().all(|character| character.is_ascii_graphic() && character != '\\')
+}
+
+fn to(path: &str, cookie: Option<&str>) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/")));
+    if let Some(Ok(cookie)) = cookie.map(HeaderValue::from_str) {
+        headers.insert(header::SET_COOKIE, cookie);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_a_page_of_this_server_alone() {
+        for own in ["/", "/t/4e36442142ee?m=M-1", "/inbox"] {
+            assert!(is_own_path(own), "{own}");
+        }
+        for other in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "t/1"] {
+            assert!(!is_own_path(other), "{other}");
+        }
+    }
 }

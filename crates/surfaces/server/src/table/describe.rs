@@ -12,7 +12,7 @@ use threadkeep_calls as calls;
 use threadkeep_calls::{ErrorCode, Status};
 
 use super::{Honours, Needs, Operation, SchemaOf, Takes};
-use crate::access::{Access, Admin, Reader, Session, Writing};
+use crate::access::{Access, Admin, Calling, Reader, Session, Writing};
 use crate::app::App;
 use crate::conditions::{Conditions, IfMatch, IfNoneMatch, LastEventId, Lease, Retry};
 use crate::input::{Body, Content, Lines, Path, Query};
@@ -98,6 +98,12 @@ impl Describe for Writing {
     }
 }
 
+impl Describe for Calling {
+    fn describe(operation: &mut Operation) {
+        Writing::describe(operation);
+    }
+}
+
 impl Describe for Admin {
     fn describe(operation: &mut Operation) {
         Writing::describe(operation);
@@ -166,6 +172,8 @@ pub(crate) fn describe_path(operation: &mut Operation) {
             "thread" => &[ErrorCode::InvalidThreadId, ErrorCode::ThreadNotFound],
             "message" => &[ErrorCode::InvalidMessageId, ErrorCode::MessageNotFound],
             "item" => &[ErrorCode::InvalidMessageId, ErrorCode::QueuedNotFound],
+            "run" => &[ErrorCode::RunNotFound],
+            "memory" => &[ErrorCode::MemoryNotFound],
             "project" => &[ErrorCode::ProjectNotFound],
             "approval" => &[ErrorCode::ApprovalNotFound],
             "delegation" => &[ErrorCode::DelegationNotFound],

@@ -126,6 +126,23 @@ impl Gives {
         Self { status: 200, media: Some("text/event-stream"), what, schema: Some(schema), versioned: false }
     }
 
+    /// Server-sent events whose data are of one type, with 200.
+    pub(crate) fn events_of<T: JsonSchema>(what: &'static str) -> Self {
+        let schema: SchemaOf = |generator| {
+            let data = generator.subschema_for::<T>();
+            schemars::json_schema!({
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string", "description": "Where to resume, as `Last-Event-ID`." },
+                    "event": { "type": "string", "description": "The type of the event." },
+                    "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+                },
+                "required": ["event", "data"],
+            })
+        };
+        Self { status: 200, media: Some("text/event-stream"), what, schema: Some(schema), versioned: false }
+    }
+
     /// An answer without a body.
     pub(crate) fn nothing(status: u16, what: &'static str) -> Self {
         Self { status, media: None, what, schema: None, versioned: false }
@@ -297,6 +314,7 @@ methods! {
     get GET;
     post POST;
     put PUT;
+    patch PATCH;
     delete DELETE;
 }
 

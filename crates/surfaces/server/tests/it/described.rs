@@ -61,7 +61,7 @@ fn the_pages_need_nothing_from_elsewhere_and_their_links_lead_somewhere() {
     let client = server.anonymous();
     let html = "Accept: text/html,application/xhtml+xml\r\n";
     let front = client.send("GET", "/", html, None);
-    assert_eq!((front.status, front.header("location")), (307, Some("/docs")));
+    assert_eq!((front.status, front.header("location")), (303, Some("/sign-in")));
     let index = client.get("/docs").body;
     let mut pages = vec!["/docs".to_owned(), "/docs/errors".to_owned()];
     let mut read = 0;

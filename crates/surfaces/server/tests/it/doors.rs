@@ -109,7 +109,7 @@ fn an_id_has_one_spelling() {
     for other in [with_bit, with_zero, message.to_uppercase(), format!("{message} ")] {
         ann.get(&path(&escaped(&other))).refused(400, "invalid_message_id");
     }
-    ann.post(&format!("/v1/threads/{thread}/executions"), json!({})).ok(201);
+    ann.post(&format!("/v1/threads/{thread}/runs"), json!({ "executor": "caller" })).ok(201);
     let queue = format!("/v1/threads/{thread}/queue");
     let queued = ann.post(&queue, json!({ "role": "user", "content": "q" })).ok(201)["id"].clone();
     let queued = queued.as_str().expect("an id");

@@ -39,7 +39,7 @@ fn short_lists_are_given_whole_or_page_by_page() {
         post("fork", json!({ "messageIndex": 0 }));
         post("merge", json!({ "sources": [other] }));
     }
-    post("executions", json!({}));
+    post("runs", json!({ "executor": "caller" }));
     for n in 0..3 {
         post("inject", json!({ "type": "data", "content": n }));
         post("queue", json!({ "role": "user", "content": format!("later {n}") }));

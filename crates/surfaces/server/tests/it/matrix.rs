@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// The kinds of things a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 18]);
+struct Ids([(&'static str, String); 24]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -19,7 +19,7 @@ impl Ids {
             ("thread", "T-00000000-0000-4000-8000-000000000000".to_owned()),
             ("message", "M-00000000000000011".to_owned()),
             ("item", "queued-00000000-0000-8000-8000-000000000000".to_owned()),
-            ("execution", "00000000-0000-4000-8000-000000000000".to_owned()),
+            ("run", "00000000-0000-4000-8000-000000000000".to_owned()),
             ("injection", "00000000-0000-4000-8000-000000000006".to_owned()),
             ("project", "nowhere".to_owned()),
             ("key", "0000000000000000".to_owned()),
@@ -30,10 +30,16 @@ impl Ids {
             ("reference", "00000000-0000-4000-8000-000000000003".to_owned()),
             ("observer", "00000000-0000-4000-8000-000000000004".to_owned()),
             ("merge", "00000000-0000-4000-8000-000000000005".to_owned()),
+            ("effect", "00000000-0000-4000-8000-000000000007".to_owned()),
+            ("memory", "00000000-0000-4000-8000-000000000008".to_owned()),
             ("path", "nowhere.txt".to_owned()),
             ("valueKey", "nothing".to_owned()),
             ("name", "NOTHING".to_owned()),
-            ("run", "run-of-nobody".to_owned()),
+            ("codeRun", "run-of-nobody".to_owned()),
+            ("tool", "skill".to_owned()),
+            ("endpoint", "nothing".to_owned()),
+            ("kind", "agents".to_owned()),
+            ("definition", "nothing".to_owned()),
         ])
     }
 
@@ -42,10 +48,11 @@ impl Ids {
         let thread = owner.thread(&["secret"]);
         let at = format!("/v1/threads/{thread}");
         let said = owner.say(&thread, "more");
-        let begun = owner.post(&format!("{at}/executions"), json!({})).ok(201);
+        let begun = owner.post(&format!("{at}/runs"), json!({ "executor": "caller" })).ok(201);
         let injected = owner.post(&format!("{at}/inject"), json!({ "type": "data", "content": "secret" })).ok(201);
         let waits = owner.post(&format!("{at}/queue"), json!({ "role": "user", "content": "waits" })).ok(201);
         let project = owner.post("/v1/projects", json!({ "name": "Ours" })).ok(201);
+        let memory = owner.post("/v1/memories", json!({ "text": "secret" })).ok(201);
         let key = owner.post("/v1/keys", json!({ "account": "local" })).ok(201);
         let target = owner.thread(&["seen"]);
         // The file that is read through the reference has to exist too.
@@ -62,13 +69,14 @@ impl Ids {
         for env in [format!("{at}/env/HIDDEN"), "/v1/env/HIDDEN".to_owned()] {
             owner.put(&env, json!({ "value": "secret" })).ok(200);
         }
+        let effect = owner.post(&format!("{at}/effects"), json!({ "name": "secret", "delay": 3_600_000 })).ok(201);
         let merge = owner.post(&format!("{at}/merge"), json!({ "sources": [target] })).ok(201);
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         Self([
             ("thread", thread),
             ("message", text(&said["id"])),
             ("item", text(&waits["id"])),
-            ("execution", text(&begun["executionId"])),
+            ("run", text(&begun["id"])),
             ("injection", text(&injected["injectionId"])),
             ("project", text(&project["id"])),
             ("key", text(&key["id"])),
@@ -79,10 +87,16 @@ impl Ids {
             ("reference", text(&reference["refId"])),
             ("observer", text(&observer["id"])),
             ("merge", text(&merge["mergeId"])),
+            ("effect", text(&effect["id"])),
+            ("memory", text(&memory["id"])),
             ("path", "hidden.txt".to_owned()),
             ("valueKey", "hidden".to_owned()),
             ("name", "HIDDEN".to_owned()),
-            ("run", "run-of-ours".to_owned()),
+            ("codeRun", "run-of-ours".to_owned()),
+            ("tool", "skill".to_owned()),
+            ("endpoint", "hook".to_owned()),
+            ("kind", "skills".to_owned()),
+            ("definition", "review".to_owned()),
         ])
     }
 
@@ -271,7 +285,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
             let as_if_not_there = match (route.method.as_str(), route.path.as_str()) {
                 ("DELETE", "/v1/threads/{thread}" | "/v1/projects/{project}") => (200, r#"{"deleted":false}"#),
                 ("PUT", "/v1/projects/{project}") => (200, r#""id":"{project}""#),
-                (_, "/v1/projects/{project}") => (404, "project_not_found"),
+                (_, "/v1/projects/{project}" | "/v1/projects/{project}/memories") => (404, "project_not_found"),
                 _ => (404, "thread_not_found"),
             };
             assert_eq!(found.status, as_if_not_there.0, "{}: {found:?}", route.id);
@@ -280,16 +294,20 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
                 stranger.delete(&format!("/v1/projects/{id}"));
             }
         }
-        for part in ["approval", "delegation", "reference"] {
+        for part in ["approval", "delegation", "reference", "run", "memory"] {
             if route.names(part) {
                 let (found, unknown) = (route.ask(&stranger, &ids), route.ask(&stranger, &Ids::unknown()));
                 assert_eq!(found, unknown, "{}", route.id);
-                assert_eq!(found.status, 404, "{}: {found:?}", route.id);
-                assert!(found.body.contains(&format!("{part}_not_found")), "{}: {found:?}", route.id);
+                let as_if_not_there = match route.id.as_str() {
+                    "deleteMemory" => (200, r#"{"deleted":false}"#.to_owned()),
+                    _ => (404, format!("{part}_not_found")),
+                };
+                assert_eq!(found.status, as_if_not_there.0, "{}: {found:?}", route.id);
+                assert!(found.body.contains(&as_if_not_there.1), "{}: {found:?}", route.id);
             }
         }
         // Ids from another account's thread are not found in one's own thread either.
-        for part in ["message", "item", "execution", "injection", "observer", "merge"] {
+        for part in ["message", "item", "injection", "observer", "merge", "effect"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);
                 let unknown = foreign.clone().with(part, Ids::unknown().get(part));
@@ -316,7 +334,7 @@ fn whoever_owns_something_is_let_in_everywhere() {
     let other = owner.thread(&["other"]);
     // Code runs where the program is a worker, which this one is not: the command's own tests run it.
     let all = Route::all(&server);
-    for route in all.iter().filter(|route| !route.is_stream() && route.id != "runCode") {
+    for route in all.iter().filter(|route| !route.is_stream() && route.id != "runCode" && !route.names("endpoint")) {
         let ids = Ids::of(&owner);
         let body = route.body.as_ref().map(|body| body.replace(EXAMPLE, &other));
         let told = Route { body, ..route_of(route) }.ask(&owner, &ids);

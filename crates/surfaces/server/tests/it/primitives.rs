@@ -17,7 +17,7 @@ fn a_thread_is_moved_along_its_life_and_refusals_carry_what_is_allowed() {
     assert_eq!(ann.get(&format!("{path}/checkpoints")).ok(200)["items"][0]["name"], "suspended-1");
     let refused = ann.post(&lifecycle, json!({ "action": "done" })).refused(409, "invalid_transition");
     assert_eq!((&refused["lifecycle"], &refused["allowed"]), (&json!("suspended"), &json!(["resume"])));
-    let refused = ann.post(&format!("{path}/executions"), json!({})).refused(409, "thread_suspended");
+    let refused = ann.post(&format!("{path}/runs"), json!({ "executor": "caller" })).refused(409, "thread_suspended");
     assert_eq!(refused["allowed"], json!(["resume"]));
     ann.post(&lifecycle, json!({ "action": "resume" })).ok(200);
     ann.send("POST", &lifecycle, "If-Match: \"1\"\r\n", Some(r#"{"action":"done"}"#)).refused(412, "version_conflict");
@@ -50,19 +50,19 @@ fn what_is_injected_comes_with_the_next_step_and_is_listed() {
     ] {
         inject(wrong).refused(400, "invalid_body");
     }
-    let begun = ann.post(&format!("{path}/executions"), json!({})).ok(201);
+    let begun = ann.post(&format!("{path}/runs"), json!({ "executor": "caller" })).ok(201);
     let given = begun["injections"].as_array().expect("injections");
     assert_eq!((&given[0]["id"], &given[1]["id"]), (&later["injectionId"], &made["injectionId"]));
     assert_eq!((&given[1]["content"], &given[1]["urgency"]), (&content, &json!("next_step")));
-    assert_eq!((&given[1]["state"], &given[1]["executionId"]), (&json!("taken"), &begun["executionId"]));
-    let step = format!("{path}/executions/{}/step", begun["executionId"].as_str().expect("an id"));
+    assert_eq!((&given[1]["state"], &given[1]["runId"]), (&json!("taken"), &begun["id"]));
+    let step = format!("/v1/runs/{}/step", begun["id"].as_str().expect("an id"));
     assert_eq!(ann.post(&step, json!({})).ok(200)["injections"], json!([]));
     let by_hand = inject(json!({ "type": "feedback", "content": "good" })).ok(201);
     let waiting = ann.get(&format!("{path}/injections")).ok(200);
     assert_eq!((&waiting["total"], &waiting["items"][0]["id"]), (&json!(1), &by_hand["injectionId"]));
     let ack = format!("{path}/injections/{}/ack", by_hand["injectionId"].as_str().expect("an id"));
     let taken = ann.post(&ack, json!({})).ok(200);
-    assert_eq!((&taken["state"], taken.get("executionId")), (&json!("taken"), None));
+    assert_eq!((&taken["state"], taken.get("runId")), (&json!("taken"), None));
     assert_eq!(ann.post(&ack, json!({})).ok(200), taken);
     assert_eq!(ann.get(&format!("{path}/injections?state=taken")).ok(200)["total"], 3);
     assert_eq!(ann.get(&format!("{path}/injections?state=all")).ok(200)["total"], 3);

@@ -22,7 +22,7 @@ fn a_public_thread_shows_the_conversation_and_nothing_of_its_owner() {
     );
     let thread = made.ok(201)["id"].as_str().expect("an id").to_owned();
     let fork = ann.post(&format!("/v1/threads/{thread}/fork"), json!({})).ok(201)["id"].clone();
-    ann.post(&format!("/v1/threads/{thread}/executions"), json!({})).ok(201);
+    ann.post(&format!("/v1/threads/{thread}/runs"), json!({ "executor": "caller" })).ok(201);
     ann.post(&format!("/v1/threads/{thread}/queue"), json!({ "role": "user", "content": "queued-text" })).ok(201);
     publish(&ann, &thread, "public");
     let (bob, _) = server.keyed("bob", "write");
@@ -41,7 +41,7 @@ fn a_public_thread_shows_the_conversation_and_nothing_of_its_owner() {
         let event = stream.next().expect("an event");
         said.push_str(&format!("{event:?}"));
         assert_eq!(event.data["data"]["content"], "hello");
-        let private = ["unsent-draft", "private-env", "private-project", "private-user", "queued-text", "execution"];
+        let private = ["unsent-draft", "private-env", "private-project", "private-user", "queued-text", "\"run\""];
         for word in private.iter().chain(&["ann-the-owner", fork.as_str().expect("an id")]) {
             assert!(!said.contains(word), "'{word}' is told: {said}");
         }

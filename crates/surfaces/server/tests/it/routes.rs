@@ -167,12 +167,12 @@ fn pages_of_large_messages_end_early_and_go_on() {
 }
 
 #[test]
-fn work_goes_on_in_executions_with_a_queue() {
+fn work_goes_on_in_runs_with_a_queue() {
     let server = Server::start();
     let ann = server.admin();
     let thread = ann.thread(&["go"]);
     let path = format!("/v1/threads/{thread}");
-    let begun = ann.post(&format!("{path}/executions"), json!({})).ok(201);
+    let begun = ann.post(&format!("{path}/runs"), json!({ "executor": "caller" })).ok(201);
     assert_eq!(begun["messages"].as_array().map(Vec::len), Some(1));
     let queue = format!("{path}/queue");
     let item = |number: usize| json!({ "role": "user", "content": format!("q{number}") });
@@ -181,11 +181,11 @@ fn work_goes_on_in_executions_with_a_queue() {
     let first = format!("{queue}/{}", queued[0]["id"].as_str().expect("an id"));
     ann.patch(&first, json!({ "content": "edited" })).ok(200);
     assert_eq!(ann.delete(&format!("{queue}/{}", queued[1]["id"].as_str().expect("an id"))).ok(200)["deleted"], true);
-    let execution = format!("{path}/executions/{}", begun["executionId"].as_str().expect("an id"));
+    let execution = format!("/v1/runs/{}", begun["id"].as_str().expect("an id"));
     ann.post(&format!("{execution}/step"), json!({})).ok(200);
     assert_eq!(ann.shows(&thread), "go edited q2 q3 q4");
     ann.post(&format!("{execution}/end"), json!({ "messages": [{ "role": "assistant", "content": "done" }] })).ok(200);
-    ann.post(&format!("{execution}/step"), json!({})).refused(409, "execution_over");
+    ann.post(&format!("{execution}/step"), json!({})).refused(409, "run_over");
     ann.post(&format!("{path}/archive"), json!({})).ok(200);
     assert_eq!(ann.get("/v1/threads?archived=true").ok(200)["items"].as_array().map(Vec::len), Some(1));
 }

@@ -1,10 +1,8 @@
 //! Streams: each entry once, in order, through every kind of interruption.
 
-use std::io::{Read, Write};
-
 use serde_json::{Value, json};
 
-use crate::support::{Event, Server, connect};
+use crate::support::{Event, Server};
 
 fn texts(events: &[Event]) -> Vec<&str> {
     events.iter().map(|event| event.data["data"]["content"].as_str().unwrap_or(&event.kind)).collect()
@@ -173,42 +171,11 @@ fn a_websocket_carries_the_same_objects() {
     let server = Server::start();
     let ann = server.admin();
     let thread = ann.thread(&["a"]);
-    let key = ann.key.clone().expect("a key");
-    let mut socket = connect(server.address());
-    let request = format!(
-        "GET /v1/threads/{thread}/ws HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nConnection: Upgrade\r\n\
-         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-        server.address()
-    );
-    socket.write_all(request.as_bytes()).expect("it is sent");
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        socket.read_exact(&mut byte).expect("a head");
-        head.push(byte[0]);
-    }
-    assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
-    let mut frame = || loop {
-        let mut header = [0; 2];
-        socket.read_exact(&mut header).expect("a frame");
-        let length = match header[1] {
-            126 => {
-                let mut length = [0; 2];
-                socket.read_exact(&mut length).expect("a length");
-                usize::from(u16::from_be_bytes(length))
-            }
-            short => usize::from(short),
-        };
-        let mut payload = vec![0; length];
-        socket.read_exact(&mut payload).expect("a payload");
-        if header[0] == 0x81 {
-            return serde_json::from_slice::<serde_json::Value>(&payload).expect("JSON");
-        }
-    };
+    let mut socket = ann.socket(&format!("/v1/threads/{thread}/ws"));
     let history = || ann.get(&format!("/v1/threads/{thread}/history")).ok(200)["items"].clone();
-    assert_eq!(frame(), history()[0]);
+    assert_eq!(socket.frame(), history()[0]);
     ann.say(&thread, "b");
-    assert_eq!(frame(), history()[1]);
+    assert_eq!(socket.frame(), history()[1]);
     ann.get(&format!("/v1/threads/{thread}/ws")).refused(400, "invalid_parameter");
 }
 
@@ -236,9 +203,9 @@ fn the_six_events_come_by_name_beside_their_entries() {
         ann.put(&format!("{at}/files/f"), json!(content));
     }
     ann.post(&format!("{at}/transfer"), json!({ "direction": "request_approval", "scope": ["deploy"] })).ok(201);
-    let run = ann.post(&format!("{at}/executions"), json!({})).ok(201)["executionId"].clone();
+    let run = ann.post(&format!("{at}/runs"), json!({ "executor": "caller" })).ok(201)["id"].clone();
     let run = run.as_str().expect("an id");
-    ann.post(&format!("{at}/executions/{run}/end"), json!({ "status": "failed" })).ok(200);
+    ann.post(&format!("/v1/runs/{run}/end"), json!({ "status": "failed" })).ok(200);
     ann.post(&format!("{at}/lifecycle"), json!({ "action": "done" })).ok(200);
     let six =
         ["artifact_created", "artifact_updated", "approval_requested", "error_occurred", "status_changed", "done"];

@@ -18,6 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A server on a port of its own, and the folder of its store.
 pub struct Server {
     folder: Arc<tempfile::TempDir>,
+    definitions: tempfile::TempDir,
     address: String,
     key: String,
     stop: Option<oneshot::Sender<()>>,
@@ -69,13 +70,16 @@ impl Server {
         jwt: JwtSettings,
         folder: Arc<tempfile::TempDir>,
         url: Option<String>,
-        settings: Settings,
+        mut settings: Settings,
         connections: Connections,
         limits: Limits,
     ) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let path = folder.path().to_owned();
+        let definitions = tempfile::tempdir().expect("a folder");
+        write(definitions.path(), "skills/review.md", "# Review\n");
+        settings.definitions = Some(definitions.path().to_owned());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             runtime.expect("a runtime").block_on(async {
@@ -91,7 +95,7 @@ impl Server {
         });
         let (url, key) = is_ready.recv_timeout(DEADLINE).expect("a server that starts");
         let address = url.strip_prefix("http://").expect("a url").to_owned();
-        Self { folder, address, key, stop: Some(stop), thread: Some(thread) }
+        Self { folder, definitions, address, key, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Stops it, and waits until it is gone.
@@ -110,6 +114,11 @@ impl Server {
 
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The folder of its definitions, which has one skill.
+    pub fn definitions(&self) -> &Path {
+        self.definitions.path()
     }
 
     pub fn address(&self) -> &str {
@@ -162,6 +171,13 @@ impl World for Ahead {
     fn chance(&self) -> u128 {
         SystemWorld.chance()
     }
+}
+
+/// Writes a file, with the folders above it.
+pub fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
 }
 
 pub fn store(folder: &Path) -> String {
@@ -284,6 +300,23 @@ impl Client {
         let page = self.get(&format!("/v1/threads/{thread}/messages?limit=1000&includeSilent=true")).ok(200);
         let items = page["items"].as_array().expect("items").iter();
         items.map(|item| item["content"].as_str().unwrap_or("…").to_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Opens a WebSocket.
+    #[track_caller]
+    pub fn socket(&self, path: &str) -> Socket {
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        let mut socket = connect(&self.address);
+        socket.write_all(self.request("GET", path, upgrade, None).as_bytes()).expect("it is sent");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte).expect("a head");
+            head.push(byte[0]);
+        }
+        assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
+        Socket(socket)
     }
 
     /// The head of the answer that a stream begins with.
@@ -416,5 +449,32 @@ impl Stream {
     /// Everything until it ends.
     pub fn rest(mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.next()).collect()
+    }
+}
+
+/// A WebSocket of a client.
+pub struct Socket(TcpStream);
+
+impl Socket {
+    /// The next object.
+    #[track_caller]
+    pub fn frame(&mut self) -> Value {
+        loop {
+            let mut header = [0; 2];
+            self.0.read_exact(&mut header).expect("a frame");
+            let length = match header[1] {
+                126 => {
+                    let mut length = [0; 2];
+                    self.0.read_exact(&mut length).expect("a length");
+                    usize::from(u16::from_be_bytes(length))
+                }
+                short => usize::from(short),
+            };
+            let mut payload = vec![0; length];
+            self.0.read_exact(&mut payload).expect("a payload");
+            if header[0] == 0x81 {
+                return serde_json::from_slice(&payload).expect("JSON");
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Who works on a thread: assignment, skills, subagents, archive.
 
 use threadkeep::{
-    ActivateSkill, Archive, Archived, Assign, At, Begin, Child, Create, Delete, Error, Fork, Json, List, MessageBody,
-    NotifyParent, ParentCommunication, RollbackTo, SetStatus, Skill, Subagent, Thread, ThreadId, Truncate,
+    ActivateSkill, Archive, Archived, Assign, At, Child, Create, Delete, Error, Fork, Json, List, MessageBody,
+    NotifyParent, ParentCommunication, RollbackTo, SetStatus, Skill, StartRun, Subagent, Thread, ThreadId, Truncate,
     TruncateFrom, Unarchive, Update, calls::Notified,
 };
 
@@ -194,7 +194,7 @@ async fn a_subagent_reports_to_its_parent(keep: Keep) {
     assert!(keep.engine.set_status(child, SetStatus { status: "running".into() }).await.expect("set").set);
     assert_eq!(children(&keep, parent).await[0].status, "running");
     assert_eq!(thread(&keep, child).await.record.status.as_deref(), Some("running"));
-    keep.engine.begin(parent, Begin::default()).await.expect("an execution");
+    keep.engine.start_run(parent, StartRun::caller()).await.expect("an execution");
     assert_eq!(keep.shows(parent).await, "a Subagent critic: running half of it");
     for blank in ["", " \n", "\0"] {
         keep.engine.notify_parent(child, notify(blank)).await.expect_err("blank");
@@ -297,7 +297,7 @@ async fn what_is_derived_of_agents_can_be_rebuilt(keep: Keep) {
     let first = threadkeep::Position(1);
     keep.engine.rollback(main, RollbackTo::Version(first)).await.expect("a rollback");
     keep.engine.rollback(main, RollbackTo::Undo).await.expect("an undo");
-    keep.engine.begin(main, Begin::default()).await.expect("an execution");
+    keep.engine.start_run(main, StartRun::caller()).await.expect("an execution");
     let quiet = || std::sync::Arc::new(|_: &str, _, _| {});
     let report = keep.engine.doctor(quiet()).await.expect("a report");
     assert!(report.is_healthy(), "{report:?}");

@@ -2,9 +2,9 @@
 
 use threadkeep::model::{Attachment, Role};
 use threadkeep::{
-    Actor, ActorKind, Begin, Caller, Capability, Content, Create, Engine, Error, FilePath, Files, Json, Limits,
-    MakeDirectory, MessageBody, NewFile, NotifyParent, Page, Part, Position, Subagent, SubagentThread, TakeWriter,
-    ThreadId, Transfer, calls::Notified,
+    Actor, ActorKind, Caller, Capability, Content, Create, Engine, Error, FilePath, Files, Json, Limits, MakeDirectory,
+    MessageBody, NewFile, NotifyParent, Page, Part, Position, StartRun, Subagent, SubagentThread, TakeWriter, ThreadId,
+    Transfer, calls::Notified,
 };
 
 use crate::{Keep, on_every_store};
@@ -141,7 +141,7 @@ async fn a_parent_gets_files_with_the_message_that_waits(keep: Keep) {
     let history = keep.engine.history(parent, Position(before), 9).await.expect("a history");
     let last: Vec<_> = history.iter().map(|entry| (entry.kind.as_str(), entry.time)).collect();
     assert_eq!(last, [("files_changed", queued.created_at), ("message_queued", queued.created_at)], "one commit");
-    let begun = keep.engine.begin(parent, Begin::default()).await.expect("an execution");
+    let begun = keep.engine.start_run(parent, StartRun::caller()).await.expect("an execution");
     assert_eq!(begun.messages[0].name().to_string(), queued.id.to_string(), "it keeps its name when it is delivered");
     assert_eq!(begun.messages[0].body().expect("a body").attachments, queued.queued_message.attachments);
     let alone = NotifyParent { content: "x".into(), attachments: paths(&["/none"]) };

@@ -1,7 +1,7 @@
 //! What a model is given: no call without its result, whatever cut the conversation.
 
 use threadkeep::{
-    Begin, Cancel, Content, End, ExecutionStatus, Fork, Json, MessageBody, Page, Part, Role, RollbackTo, Step,
+    Content, EndRun, Fork, Json, MessageBody, Page, Part, Role, RollbackTo, RunOutcome, StartRun, StepRun, StopRun,
     ThreadId, Truncate, TruncateFrom,
 };
 
@@ -157,32 +157,37 @@ async fn a_truncation_in_the_middle_of_a_call_closes_what_is_open(keep: Keep) {
 async fn cancelling_and_ending_close_what_is_open(keep: Keep) {
     for by_its_executor in [false, true] {
         let thread = keep.thread(&["go"]).await;
-        let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
-        keep.engine.step(thread, Step::of(run).message(call(&["x"]))).await.expect("a step");
+        let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id;
+        keep.engine.step_run(thread, StepRun::of(run).message(call(&["x"]))).await.expect("a step");
         if by_its_executor {
-            keep.engine.end(thread, End::of(run, ExecutionStatus::Cancelled)).await.expect("an end");
+            keep.engine.end_run(thread, EndRun::of(run, RunOutcome::Stopped)).await.expect("an end");
         } else {
-            keep.engine.cancel(thread, Cancel {}).await.expect("an end");
+            keep.engine.stop_run(thread, StopRun::now(run)).await.expect("an end");
         }
         assert_eq!(shows(&keep, thread).await, "go call:x none:x(cancel)");
     }
     let thread = keep.thread(&["go"]).await;
-    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
+    let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id;
     let messages = vec![call(&["x", "y"]).into(), result("y").into()];
-    keep.engine.end(thread, End { execution: run, status: ExecutionStatus::Failed, messages }).await.expect("an end");
+    keep.engine
+        .end_run(thread, EndRun { run, attempt: 1, reason: None, status: RunOutcome::Failed, messages })
+        .await
+        .expect("an end");
     assert_eq!(shows(&keep, thread).await, "go call:x+call:y result:y none:x(end)");
 }
 
 async fn the_next_begin_closes_what_a_crash_left_open(keep: Keep) {
     let thread = keep.thread(&["go"]).await;
-    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
-    keep.engine.step(thread, Step::of(run).message(call(&["x"]))).await.expect("a step");
+    let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id;
+    keep.engine.step_run(thread, StepRun::of(run).message(call(&["x"]))).await.expect("a step");
     keep.engine.queue(thread, MessageBody::user("still there?")).await.expect("queued");
-    let begun = keep.engine.begin(thread, Begin { take_over: true, ..Begin::default() }).await.expect("taken over");
+    let begun =
+        keep.engine.start_run(thread, StartRun { take_over: true, ..StartRun::caller() }).await.expect("taken over");
     assert_eq!(begun.messages.len(), 2);
     assert_eq!(shows(&keep, thread).await, "go call:x none:x(crash) still there?");
     assert_eq!(given(&keep, thread).await, "go call:x none:x still there?");
-    let again = keep.engine.begin(thread, Begin { take_over: true, ..Begin::default() }).await.expect("taken over");
+    let again =
+        keep.engine.start_run(thread, StartRun { take_over: true, ..StartRun::caller() }).await.expect("taken over");
     assert!(again.messages.is_empty(), "once is enough");
 }
 
@@ -192,11 +197,11 @@ async fn nothing_is_added_where_no_call_is_open(keep: Keep) {
     let child = keep.engine.fork(thread, Fork::default()).await.expect("a fork");
     assert_eq!(child.head.version, keep.engine.thread(child.id).await.expect("a thread").head.version);
     assert_eq!(keep.shows(child.id).await, "a b c");
-    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution");
     assert!(run.messages.is_empty());
     let deep = call(&["x"]).depth(1);
     keep.engine.append(thread, deep).await.expect("an append");
-    let ended = keep.engine.end(thread, End::of(run.execution, ExecutionStatus::Completed)).await.expect("an end");
+    let ended = keep.engine.end_run(thread, EndRun::of(run.run.id, RunOutcome::Completed)).await.expect("an end");
     assert!(ended.messages.is_empty(), "what a subagent calls is not the model's");
 }
 

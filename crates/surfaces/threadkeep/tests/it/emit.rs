@@ -40,7 +40,7 @@ async fn events_reach_those_who_listen_and_are_not_logged(keep: Keep) {
 }
 
 async fn the_six_events_come_by_name(keep: Keep) {
-    use threadkeep::{Capability, End, ExecutionStatus, LifecycleAction, NewFile, Transfer};
+    use threadkeep::{Capability, EndRun, LifecycleAction, NewFile, RunOutcome, Transfer};
     let thread = keep.thread(&["a"]).await;
     let mut events = keep.engine.emitted(thread).await.expect("events");
     for content in ["one", "two"] {
@@ -49,8 +49,8 @@ async fn the_six_events_come_by_name(keep: Keep) {
     }
     let asked = Transfer::request_approval([Capability::Deploy]);
     keep.engine.transfer(thread, asked).await.expect("asked");
-    let run = keep.engine.begin(thread, threadkeep::Begin::default()).await.expect("a run").execution;
-    keep.engine.end(thread, End::of(run, ExecutionStatus::Failed)).await.expect("the end");
+    let run = keep.engine.start_run(thread, threadkeep::StartRun::caller()).await.expect("a run").run.id;
+    keep.engine.end_run(thread, EndRun::of(run, RunOutcome::Failed)).await.expect("the end");
     keep.engine.lifecycle(thread, LifecycleAction::Done).await.expect("done");
     let mut names = Vec::new();
     for _ in 0..6 {

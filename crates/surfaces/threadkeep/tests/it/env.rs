@@ -1,10 +1,10 @@
 //! Variables and secrets: who sees them, what is kept of them, and what agents cannot write.
 
 use threadkeep::{
-    Actor, ActorKind, AppendEvent, Assign, At, Begin, Caller, Content, Create, Decide, DeleteEnv, Emitted, Engine,
-    EnvName, EnvType, Error, Event, EventKind, Exclusive, Fork, GetEnv, Inject, InjectionType, Json, ListEnv,
-    MakeDirectory, MessageBody, MoveFile, NewFile, NewMessage, Page, Part, Queue, Role, RollbackTo, Selection,
-    SetAccountEnv, SetCheckpoint, SetEnv, SetStatus, SetValue, Spawn, Step, Subagent, ThreadId, Update, Values,
+    Actor, ActorKind, AppendEvent, Assign, At, Caller, Content, Create, Decide, DeleteEnv, Emitted, Engine, EnvName,
+    EnvType, Error, Event, EventKind, Exclusive, Fork, GetEnv, Inject, InjectionType, Json, ListEnv, MakeDirectory,
+    MessageBody, MoveFile, NewFile, NewMessage, Page, Part, Queue, Role, RollbackTo, Selection, SetAccountEnv,
+    SetCheckpoint, SetEnv, SetStatus, SetValue, Spawn, StartRun, StepRun, Subagent, ThreadId, Update, Values,
 };
 
 use crate::{Keep, on_every_store};
@@ -135,7 +135,7 @@ async fn agents_write_the_name_and_never_the_secret(keep: Keep) {
     let before = engine.thread(thread).await.expect("a thread").head.version;
     let said = coder.append(thread, MessageBody::assistant(&format!("<{SECRET}>"))).await.expect("an append");
     assert_eq!(said[0].text().expect("text"), "<[secret:KEY]>", "the answer is as it is kept");
-    let thinking = |text: &str| Part::Thinking { text: text.to_owned() };
+    let thinking = |text: &str| Part::thinking(text);
     let parts = [thinking(SECRET), Part::Text { text: SECRET.to_owned() }, thinking("of the weather")];
     let content = Content::parts(&parts).expect("parts");
     let said = coder.append(thread, MessageBody::with_content(Role::Assistant, content)).await.expect("an append");
@@ -160,8 +160,8 @@ async fn agents_write_the_name_and_never_the_secret(keep: Keep) {
     coder.queue(thread, Queue::from(MessageBody::assistant(SECRET))).await.expect("queued");
     let event = Event { kind: EventKind::Result, data: json(serde_json::json!({ "out": SECRET })) };
     coder.append_event(thread, AppendEvent::Event(event)).await.expect("an event");
-    let run = coder.begin(thread, Begin::default()).await.expect("begun").execution;
-    coder.step(thread, Step::of(run).message(MessageBody::assistant(SECRET))).await.expect("a step");
+    let run = coder.start_run(thread, StartRun::caller()).await.expect("begun").run.id;
+    coder.step_run(thread, StepRun::of(run).message(MessageBody::assistant(SECRET))).await.expect("a step");
     let helper = Subagent { name: SECRET.into(), ..Subagent::default() };
     let child = coder.subagent(thread, helper).await.expect("a subagent").thread.id;
     coder.set_status(child, SetStatus { status: SECRET.into() }).await.expect("a status");

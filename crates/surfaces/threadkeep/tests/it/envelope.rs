@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use threadkeep::calls::{ErrorCode, Lease};
 use threadkeep::{
-    Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, Begin, CARRIERS, Cancel,
-    Capability, Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage,
-    DeleteValue, Deny, EditMessage, EditQueued, End, Error, Event, EventKind, ExecutionStatus, Fork, Handoff,
-    IdempotencyKey, Inject, InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId,
-    NewFile, NewMessage, NotifyParent, Observe, Position, Queue, Redo, Refer, RemoveQueued, RevokeApproval,
-    RevokeDelegation, Rollback, RollbackTo, SetCheckpoint, SetEnv, SetStatus, SetValue, Skill, Spawn, Step, Subagent,
-    Terminate, ThreadId, Transfer, Truncate, Unarchive, Unobserve, Update, Uuid, Version,
+    Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, CARRIERS, Capability,
+    Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny,
+    EditMessage, EditQueued, EndRun, Error, Event, EventKind, Fork, Handoff, IdempotencyKey, Inject, InjectionType,
+    Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage, NotifyParent, Observe,
+    Position, Queue, QueueTool, Redo, Refer, RemoveEffect, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
+    RollbackTo, RunOutcome, ScheduleEffect, SetCheckpoint, SetEnv, SetStatus, SetValue, Skill, Spawn, StartRun,
+    StepRun, StopRun, Subagent, Terminate, ThreadId, Transfer, Truncate, Unarchive, Unobserve, Update, Uuid, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -126,7 +126,7 @@ async fn talk(keep: &Keep) -> (ThreadId, Vec<MessageId>) {
 
 async fn begun(keep: &Keep) -> (ThreadId, Uuid) {
     let thread = keep.thread(&["a"]).await;
-    (thread, keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution)
+    (thread, keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id)
 }
 
 async fn asked(keep: &Keep) -> (ThreadId, Uuid) {
@@ -214,19 +214,26 @@ async fn work(walk: &mut Walk<'_>) {
     let edit = |item, text: &str| EditQueued { item, content: Some(Content::text(text)), metadata: None };
     walk.goes(thread, thread, edit(first, "Q"), edit(first, "P")).await;
     walk.goes(thread, thread, RemoveQueued { item: second }, RemoveQueued { item: first }).await;
+    let effect = |name: &str| ScheduleEffect::new(name).expect("a name");
+    let scheduled = engine.schedule_effect(thread, effect("a")).await.expect("an effect").id;
+    walk.goes(thread, thread, effect("b"), effect("c")).await;
+    let unknown = RemoveEffect { effect: Uuid::from_chance(7) };
+    walk.goes(thread, thread, RemoveEffect { effect: scheduled }, unknown).await;
+    let tool = |name: &str| QueueTool { tool: name.to_owned(), args: None };
+    walk.goes(thread, thread, tool("x"), tool("y")).await;
     let inject = |content: &str| Inject::new(InjectionType::Data, Json::string(content));
     let injection = engine.inject(thread, inject("0")).await.expect("injected").id;
     walk.goes(thread, thread, inject("1"), inject("2")).await;
     let unknown = Acknowledge { injection: Uuid::from_chance(7) };
     walk.goes(thread, thread, Acknowledge { injection }, unknown).await;
-    walk.goes(thread, thread, Begin::default(), Begin { ttl: Some(5_000), ..Begin::default() }).await;
+    walk.goes(thread, thread, StartRun::caller(), StartRun { ttl: Some(5_000), ..StartRun::caller() }).await;
     let (thread, run) = begun(keep).await;
-    let said = |text: &str| Step::of(run).message(MessageBody::assistant(text));
+    let said = |text: &str| StepRun::of(run).message(MessageBody::assistant(text));
     walk.goes(thread, thread, said("b"), said("c")).await;
-    let ended = |status| End::of(run, status);
-    walk.goes(thread, thread, ended(ExecutionStatus::Completed), ended(ExecutionStatus::Failed)).await;
-    let (thread, _) = begun(keep).await;
-    walk.without_parameters(thread, Cancel {}).await;
+    let ended = |status| EndRun::of(run, status);
+    walk.goes(thread, thread, ended(RunOutcome::Completed), ended(RunOutcome::Failed)).await;
+    let (thread, run) = begun(keep).await;
+    walk.goes(thread, thread, StopRun { run, now: false }, StopRun::now(run)).await;
     let (thread, _) = talk(keep).await;
     walk.without_parameters(thread, Archive {}).await;
     walk.without_parameters(thread, Unarchive {}).await;
@@ -369,13 +376,15 @@ async fn what_is_repeated_after_its_thread_closed_is_answered_again(keep: Keep) 
     let thread = fresh().await;
     repeats(&keep, Some(thread), thread, Queue::from(user("q"))).await;
     let thread = fresh().await;
-    repeats(&keep, Some(thread), thread, Begin::default()).await;
+    repeats(&keep, Some(thread), thread, StartRun::caller()).await;
     let (thread, run) = begun(&keep).await;
-    repeats(&keep, Some(thread), thread, Step::of(run).message(user("b"))).await;
+    repeats(&keep, Some(thread), thread, StepRun::of(run).message(user("b"))).await;
     let (thread, run) = begun(&keep).await;
-    repeats(&keep, Some(thread), thread, End::of(run, ExecutionStatus::Completed)).await;
-    let (thread, _) = begun(&keep).await;
-    repeats(&keep, Some(thread), thread, Cancel {}).await;
+    repeats(&keep, Some(thread), thread, EndRun::of(run, RunOutcome::Completed)).await;
+    let (thread, run) = begun(&keep).await;
+    repeats(&keep, None, thread, StopRun { run, now: false }).await;
+    let (thread, run) = begun(&keep).await;
+    repeats(&keep, None, thread, StepRun::of(run).message(user("b"))).await;
     let thread = fresh().await;
     repeats(&keep, Some(thread), thread, Assign::to("coder")).await;
     let thread = fresh().await;
@@ -478,15 +487,15 @@ async fn the_first_answer_is_given_whatever_became_of_it(keep: Keep) {
     let thread = talk(&keep).await.0;
     let item = engine.queue(thread, MessageBody::user("q")).await.expect("queued").id;
     let edit = EditQueued { item, content: Some(Content::text("Q")), metadata: None };
-    let begin = async || drop(engine.begin(thread, Begin::default()).await.expect("an execution"));
+    let begin = async || drop(engine.start_run(thread, StartRun::caller()).await.expect("an execution"));
     twice(&keep, thread, edit, begin).await;
     let thread = talk(&keep).await.0;
-    let begin = async || drop(engine.begin(thread, Begin::default()).await.expect("an execution"));
+    let begin = async || drop(engine.start_run(thread, StartRun::caller()).await.expect("an execution"));
     twice(&keep, thread, Queue::from(MessageBody::user("q")), begin).await;
     let (thread, run) = begun(&keep).await;
     engine.queue(thread, MessageBody::user("q")).await.expect("queued");
-    let end = async || drop(engine.end(thread, End::of(run, ExecutionStatus::Failed)).await.expect("an end"));
-    twice(&keep, thread, Step::of(run).message(MessageBody::assistant("b")), end).await;
+    let end = async || drop(engine.end_run(thread, EndRun::of(run, RunOutcome::Failed)).await.expect("an end"));
+    twice(&keep, thread, StepRun::of(run).message(MessageBody::assistant("b")), end).await;
     let thread = talk(&keep).await.0;
     let set = SetValue::new("k", json("1")).expect("a key");
     twice(&keep, thread, set, async || back(thread).await).await;

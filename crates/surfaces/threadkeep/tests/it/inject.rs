@@ -1,8 +1,8 @@
 //! What is put before whoever works on a thread, and what was decided on it.
 
 use threadkeep::{
-    Account, Acknowledge, Actor, ActorKind, Begin, Caller, Decide, End, Error, ExecutionStatus, Fork, Inject,
-    InjectionState, InjectionType, Json, LifecycleAction, Limits, MessageBody, Position, Progressed, RollbackTo, Step,
+    Account, Acknowledge, Actor, ActorKind, Caller, Decide, EndRun, Error, Fork, Inject, InjectionState, InjectionType,
+    Json, LifecycleAction, Limits, MessageBody, Position, Progressed, RollbackTo, RunOutcome, StartRun, StepRun,
     TakeWriter, ThreadId, Truncate, TruncateFrom, Uuid,
 };
 
@@ -40,7 +40,7 @@ async fn listed(keep: &Keep, thread: ThreadId, state: InjectionState) -> String 
 }
 
 async fn begin(keep: &Keep, thread: ThreadId) -> Progressed {
-    keep.engine.begin(thread, Begin::default()).await.expect("an execution")
+    keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution")
 }
 
 async fn what_is_injected_is_taken_up_once_by_the_next_step(keep: Keep) {
@@ -56,16 +56,16 @@ async fn what_is_injected_is_taken_up_once_by_the_next_step(keep: Keep) {
     assert_eq!((begun.injections[0].id, begun.injections[0].content.as_str()), (made.id, r#"{"z":1.0,"a":[]}"#));
     inject(&keep, thread, "b").await;
     inject(&keep, thread, "c").await;
-    let stepped = keep.engine.step(thread, Step::of(begun.execution)).await.expect("a step");
+    let stepped = keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step");
     assert_eq!(given(&stepped), "b c");
-    let again = keep.engine.step(thread, Step::of(begun.execution)).await.expect("a step");
+    let again = keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step");
     assert_eq!(given(&again), "", "each is taken up once");
     let taken = keep.engine.injections(thread, InjectionState::Taken).await.expect("injections");
     assert_eq!(taken[0], begun.injections[0], "what is answered is what is read");
     assert_eq!(taken[1..], stepped.injections);
-    assert_eq!(taken[0].execution_id, Some(begun.execution));
+    assert_eq!(taken[0].run_id, Some(begun.run.id));
     inject(&keep, thread, "d").await;
-    let ended = keep.engine.end(thread, End::of(begun.execution, ExecutionStatus::Completed)).await.expect("an end");
+    let ended = keep.engine.end_run(thread, EndRun::of(begun.run.id, RunOutcome::Completed)).await.expect("an end");
     assert_eq!((given(&ended).as_str(), listed(&keep, thread, InjectionState::Waiting).await.as_str()), ("", "d"));
     assert_eq!(given(&begin(&keep, thread).await), "d", "the next execution takes it up");
 }
@@ -86,7 +86,7 @@ async fn an_injection_is_acknowledged_by_hand_once_and_says_by_whom(keep: Keep) 
     let ann = Actor { kind: ActorKind::Human, name: "ann".into() };
     let as_ann = keep.engine.acting_as(Caller { actor: ann, ..Caller::local() });
     let taken = as_ann.acknowledge(thread, Acknowledge { injection }).await.expect("taken up");
-    let by = |taken: &threadkeep::Injection| taken.taken_by.as_ref().map(|by| (by.name.clone(), taken.execution_id));
+    let by = |taken: &threadkeep::Injection| taken.taken_by.as_ref().map(|by| (by.name.clone(), taken.run_id));
     assert_eq!(by(&taken), Some(("ann".into(), None)));
     let version = keep.engine.thread(thread).await.expect("the thread").head.version;
     assert_eq!(keep.engine.acknowledge(thread, Acknowledge { injection }).await.expect("again"), taken);
@@ -147,9 +147,9 @@ async fn injections_are_bounded_in_number_and_size(keep: Keep) {
     assert_eq!(refused.code(), "injections_full");
     let refused = engine.inject(thread, data("1234567890")).await.expect_err("too large");
     assert_eq!(refused.code(), "too_large");
-    let begun = engine.begin(thread, Begin::default()).await.expect("an execution");
+    let begun = engine.start_run(thread, StartRun::caller()).await.expect("an execution");
     assert_eq!(begun.injections.iter().map(|one| one.id).collect::<Vec<_>>(), [first], "the rest waits for its turn");
-    let stepped = engine.step(thread, Step::of(begun.execution)).await.expect("a step");
+    let stepped = engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step");
     assert_eq!(given(&stepped), "78");
 }
 
@@ -179,14 +179,14 @@ async fn injections_go_with_their_thread_and_are_rebuilt(keep: Keep) {
 
 async fn sixteen_who_step_and_acknowledge_take_each_injection_once(keep: Keep) {
     let thread = keep.thread(&[]).await;
-    let run = begin(&keep, thread).await.execution;
+    let run = begin(&keep, thread).await.run.id;
     let mut made = Vec::new();
     for n in 0..8 {
         made.push(inject(&keep, thread, &n.to_string()).await);
     }
     let steps = (0..8).map(|_| {
         let engine = keep.engine.clone();
-        tokio::spawn(async move { engine.step(thread, Step::of(run)).await.expect("a step").injections })
+        tokio::spawn(async move { engine.step_run(thread, StepRun::of(run)).await.expect("a step").injections })
     });
     let acks = made.clone().into_iter().map(|injection| {
         let engine = keep.engine.clone();
@@ -202,7 +202,7 @@ async fn sixteen_who_step_and_acknowledge_take_each_injection_once(keep: Keep) {
     let mut by_hand = Vec::new();
     for ack in acks {
         by_hand.extend(
-            ack.await.expect("a task").into_iter().filter(|one| one.taken_by.is_some() && one.execution_id.is_none()),
+            ack.await.expect("a task").into_iter().filter(|one| one.taken_by.is_some() && one.run_id.is_none()),
         );
     }
     let mut taken: Vec<Uuid> = stepped.iter().chain(&by_hand).map(|one| one.id).collect();

@@ -1,11 +1,11 @@
 //! The life of a thread: the ways between its states, and what each state lets happen.
 
 use threadkeep::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, At, Begin, Carry, ChangeLifecycle, Content, DeleteMessage,
-    EditMessage, EditQueued, Emitted, End, Error, Event, EventKind, Exclusive, ExecutionStatus, Fork, Handoff, Json,
-    Lifecycle, LifecycleAction, List, Mention, MessageBody, NotifyParent, Part, Position, Queue, RemoveQueued,
-    Rollback, RollbackTo, SetCheckpoint, SetStatus, Skill, Step, Subagent, TakeWriter, ThreadId, Truncate,
-    TruncateFrom, Unarchive, Update,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, At, Carry, ChangeLifecycle, Content, DeleteMessage,
+    EditMessage, EditQueued, Emitted, EndRun, Error, Event, EventKind, Exclusive, Fork, Handoff, Json, Lifecycle,
+    LifecycleAction, List, Mention, MessageBody, NotifyParent, Part, Position, Queue, RemoveQueued, Rollback,
+    RollbackTo, RunOutcome, SetCheckpoint, SetStatus, Skill, StartRun, StepRun, Subagent, TakeWriter, ThreadId,
+    Truncate, TruncateFrom, Unarchive, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -15,7 +15,7 @@ on_every_store!(
     a_suspended_thread_begins_nothing_and_its_version_has_a_name,
     a_closed_thread_keeps_what_it_says_and_goes_on_otherwise,
     what_is_put_away_for_good_is_not_brought_back,
-    closing_a_thread_ends_its_execution_and_its_calls_in_one_commit,
+    closing_a_thread_ends_its_run_and_its_calls_in_one_commit,
     a_lease_of_somebody_else_does_not_keep_a_thread_open,
     appends_that_race_with_the_end_come_before_it,
     the_life_of_a_thread_is_heard_and_listed_and_rebuilt,
@@ -66,7 +66,7 @@ async fn a_suspended_thread_begins_nothing_and_its_version_has_a_name(keep: Keep
     let named: Vec<_> = checkpoints.iter().map(|checkpoint| (checkpoint.name.as_str(), checkpoint.version)).collect();
     assert_eq!(named, [("suspended-2", at)]);
     for refused in [
-        keep.engine.begin(thread, Begin::default()).await.map(drop),
+        keep.engine.start_run(thread, StartRun::caller()).await.map(drop),
         keep.engine.rollback(thread, RollbackTo::Version(Position(1))).await.map(drop),
     ] {
         assert_eq!(refused.expect_err("it rests").code(), "thread_suspended");
@@ -74,7 +74,7 @@ async fn a_suspended_thread_begins_nothing_and_its_version_has_a_name(keep: Keep
     keep.engine.queue(thread, MessageBody::user("c")).await.expect("queueing goes on");
     keep.engine.append(thread, MessageBody::user("d")).await.expect("and so does what people say");
     moved(&keep, thread, LifecycleAction::Resume).await;
-    keep.engine.begin(thread, Begin::default()).await.expect("it goes on");
+    keep.engine.start_run(thread, StartRun::caller()).await.expect("it goes on");
     assert_eq!(keep.shows(thread).await, "a b d c");
     let back = keep.engine.rollback(thread, RollbackTo::Checkpoint("suspended-2".into())).await.expect("a rollback");
     assert_eq!((keep.shows(thread).await.as_str(), back.record.lifecycle), ("a b", Lifecycle::Active));
@@ -101,7 +101,7 @@ async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
         }
         let content = Some(Content::text("x"));
         let event = Event { kind: EventKind::Result, data: Json::parse("data", "{}").expect("json") };
-        let run = keep.engine.begin(other, Begin::default()).await.expect("an execution").execution;
+        let run = keep.engine.start_run(other, StartRun::caller()).await.expect("an execution").run.id;
         for (name, refused) in [
             tried(&keep, thread, Append::from(MessageBody::user("x"))).await,
             tried(&keep, thread, AppendEvent::from(event)).await,
@@ -113,8 +113,8 @@ async fn a_closed_thread_keeps_what_it_says_and_goes_on_otherwise(keep: Keep) {
             tried(&keep, thread, Queue::from(MessageBody::user("x"))).await,
             tried(&keep, thread, EditQueued { item, content, metadata: None }).await,
             tried(&keep, thread, RemoveQueued { item }).await,
-            tried(&keep, thread, Begin::default()).await,
-            tried(&keep, thread, Step::of(run)).await,
+            tried(&keep, thread, StartRun::caller()).await,
+            tried(&keep, thread, StepRun::of(run)).await,
             tried(&keep, thread, ActivateSkill { skill: Skill { name: "pdf".into(), arguments: None } }).await,
             tried(&keep, thread, Assign::to("writer")).await,
             tried(&keep, thread, Update::new().field("agentId", Json::string("writer"))).await,
@@ -169,27 +169,27 @@ async fn told(keep: &Keep, thread: ThreadId, version: Position) -> Vec<&'static 
     history.iter().map(|entry| entry.kind.as_str()).collect()
 }
 
-async fn closing_a_thread_ends_its_execution_and_its_calls_in_one_commit(keep: Keep) {
+async fn closing_a_thread_ends_its_run_and_its_calls_in_one_commit(keep: Keep) {
     for (action, status, repair) in [
-        (LifecycleAction::Done, ExecutionStatus::Completed, "end"),
-        (LifecycleAction::Cancel, ExecutionStatus::Cancelled, "cancel"),
-        (LifecycleAction::Suspend, ExecutionStatus::Cancelled, "suspend"),
+        (LifecycleAction::Done, RunOutcome::Completed, "end"),
+        (LifecycleAction::Cancel, RunOutcome::Stopped, "cancel"),
+        (LifecycleAction::Suspend, RunOutcome::Stopped, "suspend"),
     ] {
         let thread = keep.thread(&["a"]).await;
-        let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
-        let stepped = keep.engine.step(thread, Step::of(run).message(call())).await.expect("a step");
+        let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id;
+        let stepped = keep.engine.step_run(thread, StepRun::of(run).message(call())).await.expect("a step");
         let after = keep.engine.lifecycle(thread, action).await.expect("a move");
-        assert_eq!(after.record.execution, None);
+        assert_eq!(after.record.run, None);
         assert_eq!(keep.engine.thread(thread).await.expect("the thread"), after, "what is answered is what is read");
-        let mut kinds = vec!["message_appended", "execution_ended"];
+        let mut kinds = vec!["message_appended", "run_ended"];
         kinds.extend((action == LifecycleAction::Suspend).then_some("checkpoint_set"));
         kinds.push("lifecycle_changed");
         assert_eq!(told(&keep, thread, stepped.version).await, kinds);
         let history = keep.engine.history(thread, stepped.version, 2).await.expect("a history");
         assert!(String::from_utf8_lossy(&history[0].json).contains(&format!(r#""repair":"{repair}""#)));
         assert!(String::from_utf8_lossy(&history[1].json).contains(status.as_str()));
-        let late = keep.engine.end(thread, End::of(run, ExecutionStatus::Completed)).await.expect_err("it is over");
-        assert!(matches!(late, Error::ExecutionOver { .. }), "{late}");
+        let late = keep.engine.end_run(thread, EndRun::of(run, RunOutcome::Completed)).await.expect_err("it is over");
+        assert!(matches!(late, Error::RunOver { .. }), "{late}");
     }
     // Whoever works without an execution still answers on a thread that only rests.
     let thread = keep.thread(&["a"]).await;

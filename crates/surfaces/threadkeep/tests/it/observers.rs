@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use threadkeep::{
-    Begin, Capability, Courier, DeleteFile, Delivery, End, Error, ExecutionStatus, Injection, InjectionState,
-    InjectionType, NewFile, Observe, Position, RollbackTo, ThreadEvent, ThreadId, Transfer, Unobserve, Urgency, Uuid,
+    Capability, Courier, DeleteFile, Delivery, EndRun, Error, Injection, InjectionState, InjectionType, NewFile,
+    Observe, Position, RollbackTo, RunOutcome, StartRun, ThreadEvent, ThreadId, Transfer, Unobserve, Urgency, Uuid,
     calls::Deliver,
 };
 
@@ -34,8 +34,8 @@ async fn ask(keep: &Keep, thread: ThreadId) {
 }
 
 async fn fail(keep: &Keep, thread: ThreadId) {
-    let run = keep.engine.begin(thread, Begin::default()).await.expect("an execution").execution;
-    keep.engine.end(thread, End::of(run, ExecutionStatus::Failed)).await.expect("an end");
+    let run = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution").run.id;
+    keep.engine.end_run(thread, EndRun::of(run, RunOutcome::Failed)).await.expect("an end");
 }
 
 /// What waits on a thread, once `count` injections do.
@@ -185,7 +185,7 @@ async fn what_happens_to_files_is_told_and_taken_up_with_the_next_step(keep: Kee
     }
     let told = waiting(&keep, thread, 2).await;
     assert_eq!(events(&told), ["artifact_created", "artifact_updated"]);
-    let step = keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    let step = keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution");
     assert_eq!(step.injections.iter().map(|taken| taken.id).collect::<Vec<_>>(), [told[0].id, told[1].id]);
     let delete = DeleteFile { path: "a.txt".parse().expect("a path") };
     keep.engine.delete_file(target, delete).await.expect("a deletion");

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use threadkeep::{
-    ActivateSkill, Append, Assign, Begin, Cancel, Content, Delete, DeleteMessage, EditMessage, Engine, Fork, Json,
-    Mention, MessageBody, MessageId, Page, Patch, PatchOperation, Position, RawObserver, Role, RollbackTo,
-    SetCheckpoint, Skill, Step, ThreadId, Truncate, TruncateFrom, Update, Version,
+    ActivateSkill, Append, Assign, Content, Delete, DeleteMessage, EditMessage, Engine, Fork, Json, Mention,
+    MessageBody, MessageId, Page, Patch, PatchOperation, Position, RawObserver, Role, RollbackTo, SetCheckpoint, Skill,
+    StartRun, StepRun, StopRun, ThreadId, Truncate, TruncateFrom, Update, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -238,14 +238,14 @@ async fn patches_lead_from_each_version_to_the_next_whatever_happens(keep: Keep)
                     // A queue that is full is emptied by the next execution.
                     4 => drop(engine.queue(thread, MessageBody::user(&text)).await),
                     5 => {
-                        let begin = Begin { take_over: true, ..Begin::default() };
-                        let run = engine.begin(thread, begin).await.expect("an execution").execution;
+                        let begin = StartRun { take_over: true, ..StartRun::caller() };
+                        let run = engine.start_run(thread, begin).await.expect("an execution").run.id;
                         let call = r#"[{"type":"tool_use","id":"1","name":"t","input":{}}]"#;
                         let call = Content::from_json(Json::parse("content", call).expect("json")).expect("content");
                         let call = MessageBody::with_content(Role::Assistant, call);
-                        engine.step(thread, Step::of(run).message(call)).await.expect("a step");
+                        engine.step_run(thread, StepRun::of(run).message(call)).await.expect("a step");
                         if chance.below(2) == 0 {
-                            engine.cancel(thread, Cancel {}).await.expect("an end");
+                            engine.stop_run(thread, StopRun::now(run)).await.expect("an end");
                         }
                     }
                     6 => drop(engine.assign(thread, Assign::to(&text)).await.expect("an assignment")),

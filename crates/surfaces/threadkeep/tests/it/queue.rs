@@ -1,9 +1,9 @@
 //! Messages that wait, and the executions that take them up.
 
 use threadkeep::{
-    At, Begin, Cancel, Create, Delete, EditMessage, EditQueued, End, Error, ExecutionStatus, Fork, IdempotencyKey,
-    Json, MessageBody, MessageName, Page, Progressed, Queued, RemoveQueued, Role, RollbackTo, Step, TakeWriter,
-    ThreadId, Update,
+    At, Create, Delete, EditMessage, EditQueued, EndRun, Error, Fork, IdempotencyKey, Json, MessageBody, MessageName,
+    Page, Progressed, Queued, RemoveQueued, Role, RollbackTo, RunOutcome, RunStatus, StartRun, StepRun, StopRun,
+    TakeWriter, ThreadId, Update,
 };
 
 use crate::{Keep, on_every_store};
@@ -41,7 +41,7 @@ async fn waits(keep: &Keep, thread: ThreadId) -> String {
 }
 
 async fn begin(keep: &Keep, thread: ThreadId) -> Progressed {
-    keep.engine.begin(thread, Begin::default()).await.expect("an execution")
+    keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution")
 }
 
 fn said(progressed: &Progressed) -> String {
@@ -61,7 +61,7 @@ async fn only_users_and_assistants_are_queued(keep: Keep) {
 
 async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let run = begin(&keep, thread).await.execution;
+    let run = begin(&keep, thread).await.run.id;
     let [b, c, d] = [queue(&keep, thread, "b").await, queue(&keep, thread, "c").await, queue(&keep, thread, "d").await];
     assert_eq!(waits(&keep, thread).await, "b c d");
     let edit = EditQueued {
@@ -76,7 +76,7 @@ async fn what_waits_is_listed_edited_removed_and_delivered_in_order(keep: Keep) 
     assert!(!keep.engine.remove_queued(thread, remove).await.expect("nothing to remove"));
     assert_eq!(waits(&keep, thread).await, "B d");
     assert_eq!(keep.shows(thread).await, "a", "what waits is not said yet");
-    let step = keep.engine.step(thread, Step::of(run)).await.expect("a step");
+    let step = keep.engine.step_run(thread, StepRun::of(run)).await.expect("a step");
     assert_eq!(said(&step), "B d");
     assert_eq!((waits(&keep, thread).await.as_str(), keep.shows(thread).await.as_str()), ("", "a B d"));
     let late = EditQueued { item: d.id, content: Some(threadkeep::Content::text("x")), metadata: None };
@@ -152,74 +152,76 @@ async fn begin_takes_up_what_waits_and_step_what_came_meanwhile(keep: Keep) {
     queue(&keep, thread, "b").await;
     let begun = begin(&keep, thread).await;
     assert_eq!(said(&begun), "b");
-    let open = keep.engine.thread(thread).await.expect("a thread").record.execution.expect("an execution");
-    assert_eq!((open.id, open.steps), (begun.execution, 0));
+    let open = keep.engine.thread(thread).await.expect("a thread").record.run.expect("an execution");
+    assert_eq!((open.id, open.steps), (begun.run.id, 0));
     queue(&keep, thread, "c").await;
-    let stepped = keep.engine.step(thread, Step::of(begun.execution)).await.expect("a step");
+    let stepped = keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step");
     assert_eq!(said(&stepped), "c");
-    let nothing = keep.engine.step(thread, Step::of(begun.execution)).await.expect("a step");
+    let nothing = keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step");
     assert_eq!(said(&nothing), "");
-    let open = keep.engine.thread(thread).await.expect("a thread").record.execution.expect("an execution");
+    let open = keep.engine.thread(thread).await.expect("a thread").record.run.expect("an execution");
     assert_eq!(open.steps, 2);
-    let ended = keep.engine.end(thread, End::of(begun.execution, ExecutionStatus::Completed)).await.expect("an end");
-    assert_eq!(ended.execution, begun.execution);
-    assert_eq!(keep.engine.thread(thread).await.expect("a thread").record.execution, None);
-    let over = keep.engine.step(thread, Step::of(begun.execution)).await.expect_err("it is over");
-    assert!(matches!(over, Error::ExecutionOver { by: None, .. }), "{over}");
+    let ended = keep.engine.end_run(thread, EndRun::of(begun.run.id, RunOutcome::Completed)).await.expect("an end");
+    assert_eq!(ended.run.id, begun.run.id);
+    assert_eq!(keep.engine.thread(thread).await.expect("a thread").record.run, None);
+    let over = keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect_err("it is over");
+    assert!(matches!(over, Error::RunOver { by: None, .. }), "{over}");
 }
 
 async fn a_second_execution_is_refused_until_the_first_ends_or_is_taken_over(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let first = begin(&keep, thread).await.execution;
-    let refused = keep.engine.begin(thread, Begin::default()).await.expect_err("somebody works on it");
-    assert!(matches!(&refused, Error::ExecutionOpen { open } if open.id == first), "{refused}");
-    let take_over = Begin { take_over: true, ..Begin::default() };
-    let second = keep.engine.begin(thread, take_over).await.expect("taken over").execution;
-    let late = keep.engine.step(thread, Step::of(first).message(user("late"))).await.expect_err("it was taken over");
-    assert!(matches!(&late, Error::ExecutionOver { by: Some(by), .. } if by.id == second), "{late}");
+    let first = begin(&keep, thread).await.run.id;
+    let refused = keep.engine.start_run(thread, StartRun::caller()).await.expect_err("somebody works on it");
+    assert!(matches!(&refused, Error::RunOpen { open } if open.id == first), "{refused}");
+    let take_over = StartRun { take_over: true, ..StartRun::caller() };
+    let second = keep.engine.start_run(thread, take_over).await.expect("taken over").run.id;
+    let late =
+        keep.engine.step_run(thread, StepRun::of(first).message(user("late"))).await.expect_err("it was taken over");
+    assert!(matches!(&late, Error::RunOver { by: Some(by), .. } if by.id == second), "{late}");
     assert_eq!(keep.shows(thread).await, "a", "nothing was written late");
-    keep.engine.end(thread, End::of(second, ExecutionStatus::Failed)).await.expect("an end");
+    keep.engine.end_run(thread, EndRun::of(second, RunOutcome::Failed)).await.expect("an end");
     begin(&keep, thread).await;
 }
 
 async fn an_execution_that_rested_too_long_may_be_taken_over(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let short = Begin { ttl: Some(1_000), ..Begin::default() };
-    let first = keep.engine.begin(thread, short).await.expect("an execution");
-    let until = keep.engine.thread(thread).await.expect("a thread").record.execution.expect("open").until;
+    let short = StartRun { ttl: Some(1_000), ..StartRun::caller() };
+    let first = keep.engine.start_run(thread, short).await.expect("an execution");
+    let until = keep.engine.thread(thread).await.expect("a thread").record.run.expect("open").until;
     // It waits for the clock, not for a length of time.
     while threadkeep::World::now(&threadkeep::SystemWorld) < until {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    keep.engine.step(thread, Step::of(first.execution)).await.expect("nobody took over, so it goes on");
-    let refused = keep.engine.begin(thread, Begin::default()).await.expect_err("the step renewed it");
-    assert!(matches!(refused, Error::ExecutionOpen { .. }), "{refused}");
+    keep.engine.step_run(thread, StepRun::of(first.run.id)).await.expect("nobody took over, so it goes on");
+    let refused = keep.engine.start_run(thread, StartRun::caller()).await.expect_err("the step renewed it");
+    assert!(matches!(refused, Error::RunOpen { .. }), "{refused}");
     for ttl in [0, 999, u64::MAX] {
-        let wrong = Begin { ttl: Some(ttl), ..Begin::default() };
-        keep.engine.begin(thread, wrong).await.expect_err("no such time");
+        let wrong = StartRun { ttl: Some(ttl), ..StartRun::caller() };
+        keep.engine.start_run(thread, wrong).await.expect_err("no such time");
     }
 }
 
 async fn a_rollback_ends_what_an_execution_may_write(keep: Keep) {
     let thread = keep.thread(&["a", "b"]).await;
-    let run = begin(&keep, thread).await.execution;
+    let run = begin(&keep, thread).await.run.id;
     let version = threadkeep::Position(1);
     keep.engine.rollback(thread, RollbackTo::Version(version)).await.expect("a rollback");
-    let late = keep.engine.step(thread, Step::of(run).message(user("late"))).await.expect_err("it was rolled back");
-    assert!(matches!(late, Error::ExecutionOver { by: None, .. }), "{late}");
-    keep.engine.end(thread, End::of(run, ExecutionStatus::Completed)).await.expect_err("it is over");
+    let late =
+        keep.engine.step_run(thread, StepRun::of(run).message(user("late"))).await.expect_err("it was rolled back");
+    assert!(matches!(late, Error::RunOver { by: None, .. }), "{late}");
+    keep.engine.end_run(thread, EndRun::of(run, RunOutcome::Completed)).await.expect_err("it is over");
     assert_eq!(keep.shows(thread).await, "a");
     begin(&keep, thread).await;
 }
 
 async fn a_step_says_something_before_it_takes_up_what_waits(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
-    let run = begin(&keep, thread).await.execution;
+    let run = begin(&keep, thread).await.run.id;
     queue(&keep, thread, "c").await;
-    let step = Step::of(run).message(MessageBody::assistant("b"));
-    assert_eq!(said(&keep.engine.step(thread, step).await.expect("a step")), "b c");
-    let end = End { messages: vec![MessageBody::assistant("d").into()], ..End::of(run, ExecutionStatus::Completed) };
-    assert_eq!(said(&keep.engine.end(thread, end).await.expect("an end")), "d");
+    let step = StepRun::of(run).message(MessageBody::assistant("b"));
+    assert_eq!(said(&keep.engine.step_run(thread, step).await.expect("a step")), "b c");
+    let end = EndRun { messages: vec![MessageBody::assistant("d").into()], ..EndRun::of(run, RunOutcome::Completed) };
+    assert_eq!(said(&keep.engine.end_run(thread, end).await.expect("an end")), "d");
     assert_eq!(keep.shows(thread).await, "a b c d");
     let roles = keep.engine.messages(thread, Page::first().role(Role::Assistant)).await.expect("a page").items;
     assert_eq!(roles.len(), 2);
@@ -235,9 +237,13 @@ async fn a_draft_that_submits_itself_is_appended_once_and_cleared(keep: Keep) {
     assert_eq!((record.draft, record.auto_submit_draft), (None, false));
     let draft = Update::new().field("draft", Json::string("more")).field("autoSubmitDraft", json("true"));
     keep.engine.update(thread, draft).await.expect("an update");
-    assert_eq!(said(&keep.engine.step(thread, Step::of(begun.execution)).await.expect("a step")), "", "not in a step");
-    let end = End::of(begun.execution, ExecutionStatus::Completed);
-    assert_eq!(said(&keep.engine.end(thread, end).await.expect("an end")), "more");
+    assert_eq!(
+        said(&keep.engine.step_run(thread, StepRun::of(begun.run.id)).await.expect("a step")),
+        "",
+        "not in a step"
+    );
+    let end = EndRun::of(begun.run.id, RunOutcome::Completed);
+    assert_eq!(said(&keep.engine.end_run(thread, end).await.expect("an end")), "more");
     let roles = keep.engine.messages(thread, Page::first().role(Role::User)).await.expect("a page").items;
     assert_eq!(roles.len(), 2);
     keep.engine.update(thread, Update::new().field("draft", Json::string("kept"))).await.expect("an update");
@@ -265,19 +271,21 @@ async fn queueing_and_cancelling_pass_while_somebody_is_the_exclusive_writer(kee
     let lease =
         keep.engine.take_writer(thread, TakeWriter { ttl: None, holder: Some("me".into()) }).await.expect("held");
     let holder = keep.engine.writing_under(thread, lease.token);
-    let refused = keep.engine.begin(thread, Begin::default()).await.expect_err("somebody else writes");
+    let refused = keep.engine.start_run(thread, StartRun::caller()).await.expect_err("somebody else writes");
     assert!(matches!(refused, Error::WriterHeld { .. }), "{refused}");
-    let run = holder.begin(thread, Begin::default()).await.expect("the holder begins");
+    let run = holder.start_run(thread, StartRun::caller()).await.expect("the holder begins");
     let call = r#"[{"type":"tool_use","id":"x","name":"t","input":{}}]"#;
     let call = threadkeep::Content::from_json(Json::parse("content", call).expect("JSON")).expect("content");
-    let step = Step::of(run.execution).message(MessageBody::with_content(Role::Assistant, call));
-    holder.step(thread, step).await.expect("a step");
+    let step = StepRun::of(run.run.id).message(MessageBody::with_content(Role::Assistant, call));
+    holder.step_run(thread, step).await.expect("a step");
     queue(&keep, thread, "b").await;
-    let refused = keep.engine.step(thread, Step::of(run.execution)).await.expect_err("it would deliver");
+    let refused = keep.engine.step_run(thread, StepRun::of(run.run.id)).await.expect_err("it would deliver");
     assert!(matches!(refused, Error::WriterHeld { .. }), "{refused}");
-    keep.engine.cancel(thread, Cancel {}).await.expect("anybody may cancel");
-    assert!(matches!(keep.engine.cancel(thread, Cancel {}).await, Err(Error::NothingToCancel)));
-    let next = holder.begin(thread, Begin::default()).await.expect("the next one");
+    let stopped = keep.engine.stop_run(thread, StopRun::now(run.run.id)).await.expect("anybody may stop it");
+    assert_eq!((stopped.status, stopped.reason.as_deref()), (RunStatus::Stopped, Some("aborted")));
+    let again = keep.engine.stop_run(thread, StopRun::now(run.run.id)).await.expect("it is over");
+    assert_eq!(again, stopped);
+    let next = holder.start_run(thread, StartRun::caller()).await.expect("the next one");
     let roles: Vec<Role> = next.messages.iter().map(|message| message.body().expect("a body").role).collect();
     assert_eq!(roles, [Role::Tool, Role::User], "the call is closed when the next execution begins");
 }
@@ -307,7 +315,7 @@ async fn the_queue_goes_with_its_thread_and_a_closed_or_unknown_one_takes_nothin
     for refused in [
         keep.engine.queue(thread, user("b")).await.map(drop),
         keep.engine.queued(thread).await.map(drop),
-        keep.engine.begin(thread, Begin::default()).await.map(drop),
+        keep.engine.start_run(thread, StartRun::caller()).await.map(drop),
         keep.engine.remove_queued(thread, RemoveQueued { item: queued.id }).await.map(drop),
     ] {
         assert!(matches!(refused, Err(Error::ThreadNotFound { .. })), "{refused:?}");
@@ -317,7 +325,7 @@ async fn the_queue_goes_with_its_thread_and_a_closed_or_unknown_one_takes_nothin
 async fn what_is_derived_of_the_queue_can_be_rebuilt(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let delivered = queue(&keep, thread, "b").await;
-    let run = begin(&keep, thread).await.execution;
+    let run = begin(&keep, thread).await.run.id;
     queue(&keep, thread, "c").await;
     let removed = queue(&keep, thread, "d").await.id;
     keep.engine.remove_queued(thread, RemoveQueued { item: removed }).await.expect("a removal");
@@ -331,6 +339,6 @@ async fn what_is_derived_of_the_queue_can_be_rebuilt(keep: Keep) {
         (keep.engine.thread(thread).await.expect("a thread"), keep.engine.queued(thread).await.expect("a queue"));
     assert_eq!(before, after);
     assert_eq!(keep.engine.message_id(delivered.id).await.expect("a place"), keep.ids(thread).await[1]);
-    keep.engine.step(thread, Step::of(run)).await.expect("it goes on");
+    keep.engine.step_run(thread, StepRun::of(run)).await.expect("it goes on");
     assert_eq!(keep.shows(thread).await, "a b c");
 }

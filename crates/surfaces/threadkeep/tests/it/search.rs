@@ -6,8 +6,8 @@ use std::sync::Arc;
 use threadkeep::embed::{BoxFuture, EmbedError, Embedder, Model, Vector};
 use threadkeep::model::Value;
 use threadkeep::{
-    Account, Append, Begin, Caller, ChangeOwner, Content, Create, Delete, DeleteMessage, EditMessage, Engine, Fork,
-    Hit, Json, Limits, MemoryStore, MessageBody, Position, Progress, Role, RollbackTo, Search, Stores, SystemWorld,
+    Account, Append, Caller, ChangeOwner, Content, Create, Delete, DeleteMessage, EditMessage, Engine, Fork, Hit, Json,
+    Limits, MemoryStore, MessageBody, Position, Progress, Role, RollbackTo, Search, StartRun, Stores, SystemWorld,
     ThreadId, TimeRange, Update,
 };
 
@@ -370,7 +370,7 @@ async fn inserted_and_delivered_messages_are_found(keep: Keep) {
     keep.engine.queue(thread, MessageBody::user("an okapi waits")).await.expect("queued");
     index(&keep.engine).await;
     assert!(found(&keep.engine, "okapi").await.is_empty(), "it waits");
-    keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution");
     index(&keep.engine).await;
     assert_eq!(found(&keep.engine, "okapi").await, [(thread, "an okapi waits".to_owned())]);
     let hits = ask(&keep.engine, Search::new("tapir")).await;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use threadkeep::{
-    Assign, Begin, Content, Create, Delete, EditMessage, Engine, Error, ExportItem, Fork, MessageBody, RemoveQueued,
-    RollbackTo, Selection, SetCheckpoint, Subagent, ThreadId,
+    Assign, Content, Create, Delete, EditMessage, Engine, Error, ExportItem, Fork, MessageBody, RemoveQueued,
+    RollbackTo, Selection, SetCheckpoint, StartRun, Subagent, ThreadId,
 };
 
 use crate::{Keep, on_every_store};
@@ -84,7 +84,7 @@ async fn a_whole_store_moves_with_its_sharing(keep: Keep) {
 async fn what_waits_who_works_and_who_helps_moves_along(keep: Keep) {
     let thread = keep.thread(&["a"]).await;
     let delivered = keep.engine.queue(thread, MessageBody::user("b")).await.expect("queued").id;
-    keep.engine.begin(thread, Begin::default()).await.expect("an execution");
+    keep.engine.start_run(thread, StartRun::caller()).await.expect("an execution");
     keep.engine.assign(thread, Assign::to("coder")).await.expect("an assignment");
     let removed = keep.engine.queue(thread, MessageBody::user("c")).await.expect("queued").id;
     keep.engine.queue(thread, MessageBody::user(&"large ".repeat(10_000)).silent()).await.expect("queued");

@@ -104,6 +104,23 @@ fn hostile_scripts_end_as_they_must_and_hurt_nothing() {
 }
 
 #[test]
+fn the_memory_of_large_reports_goes_back() {
+    let story = Story::new();
+    let server = story.serving.running.child.id();
+    assert_eq!(story.run(&json!({ "source": "export default 1" }))["status"], "success");
+    let before = resident_kb(server);
+    let (address, key, path) = (story.serving.address.clone(), story.serving.key().to_owned(), story.path("/code"));
+    // Small values, each with a place of its own, between those of the other runs.
+    let body = json!({ "source": "for (let i = 0; i < 30_000; i++) report({ a: 'x'.repeat(40), b: i })" });
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| assert_eq!(post(&address, &key, &path, &body).0, 200));
+        }
+    });
+    eventually("the memory of the server is back", || resident_kb(server) < before + MEMORY_KB_MORE);
+}
+
+#[test]
 fn host_calls_are_bounded() {
     let story = Story::new();
     let flood = |body: &str| {

@@ -54,6 +54,7 @@ done"#,
         "INJECTION",
         r#"INJECTION=$(post /threads/$THREAD/inject '{"type":"data","content":"It rains."}' | field injectionId)"#,
     ),
+    ("EFFECT", r#"EFFECT=$(post /threads/$THREAD/effects '{"name":"send_reminder","delay":3600000}' | field id)"#),
     ("SUBAGENT", r#"SUBAGENT=$(post /threads/$THREAD/children '{"name":"critic"}' | field id)"#),
     (
         "APPROVAL",
@@ -73,6 +74,7 @@ done"#,
         r#"OBSERVER=$(post /threads/$THREAD/observe '{"target":"'$OTHER'","events":["done"],"deliver":{"thread":true}}' | field id)"#,
     ),
     ("PROJECT", r#"PROJECT=$(post /projects '{"name":"Website"}' | field id)"#),
+    ("MEMORY", r#"MEMORY=$(post /memories '{"text":"Answers in German."}' | field id)"#),
     ("KEY_ID", r#"KEY_ID=$(post /keys '{"account":"ann","scope":"read"}' | field id)"#),
 ];
 
@@ -85,15 +87,14 @@ const SCRATCH: &str = "SCRATCH=$(post /threads '{\"title\":\"Scratch\"}' | field
 fn before(id: &str) -> String {
     let scratch = |more: &str| format!("{SCRATCH}{more}");
     match id {
-        "deleteThread" | "changeOwner" | "terminateThread" | "changeLifecycle" | "takeWriter" | "beginExecution" => {
+        "deleteThread" | "changeOwner" | "terminateThread" | "changeLifecycle" | "takeWriter" | "startRun" => {
             SCRATCH.to_owned()
         }
         "renewWriter" | "releaseWriter" => {
             scratch("TOKEN=$(post /threads/$SCRATCH/writer '{\"ttl\":30000}' | field token)\n")
         }
-        "stepExecution" | "endExecution" | "cancelExecution" => {
-            scratch("RUN=$(post /threads/$SCRATCH/executions '{}' | field executionId)\n")
-        }
+        "stepRun" | "sendDelta" | "endRun" | "stopRun" | "getRun" | "streamRun" | "openRunSocket"
+        | "listThreadRuns" => scratch("RUN=$(post /threads/$SCRATCH/runs '{\"executor\":\"caller\"}' | field id)\n"),
         "redoRollback" => scratch(concat!(
             "post /threads/$SCRATCH/messages '{\"role\":\"user\",\"content\":\"Hello\"}' > /dev/null\n",
             "post /threads/$SCRATCH/rollback '{\"version\":1}' > /dev/null\n",
@@ -104,6 +105,10 @@ fn before(id: &str) -> String {
             format!("{line}\n")
         }
         "signIn" => "LINK=$(post /sign-in '{}' | field url)\n".to_owned(),
+        "importSessions" => {
+            let line = r#"{"type":"user","uuid":"u1","sessionId":"s1","message":{"role":"user","content":"Hello"}}"#;
+            format!("printf '%s\\n' '{line}' > export.jsonl\n")
+        }
         "importStore" => {
             "curl -sS -H \"Authorization: Bearer $KEY\" \"$URL/v1/admin/export\" -o export.jsonl\n".to_owned()
         }
@@ -152,11 +157,11 @@ fn value(name: &str, path: &str, before: &str, example: &str) -> String {
             "$SUBAGENT".to_owned()
         }
         "key" => "$KEY_ID".to_owned(),
-        "execution" => "$RUN".to_owned(),
+        "run" => "$RUN".to_owned(),
         "path" if path.starts_with("/v1/references") => "notes.md".to_owned(),
         "path" => "$FILE".to_owned(),
         "thread" | "message" | "item" | "injection" | "approval" | "delegation" | "reference" | "observer"
-        | "merge" | "project" | "name" => format!("${}", name.to_ascii_uppercase()),
+        | "effect" | "memory" | "merge" | "project" | "name" => format!("${}", name.to_ascii_uppercase()),
         _ => example.to_owned(),
     }
 }
@@ -187,11 +192,11 @@ pub(super) fn call(path: &str, method: &str, operation: &Value) -> String {
         }
     }
     match id {
-        "openSocket" => call.push_str(
+        "openSocket" | "openAccountSocket" | "openRunSocket" => call.push_str(
             " -iN --max-time 1 -H \"Connection: Upgrade\" -H \"Upgrade: websocket\" \\\n  -H \"Sec-WebSocket-Version: 13\" \
              -H \"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\"",
         ),
-        "streamThread" | "streamThreads" => call.push_str(" -N --max-time 1"),
+        "streamThread" | "streamThreads" | "streamRun" => call.push_str(" -N --max-time 1"),
         "getRoot" | "signIn" | "signOut" => call.push_str(" -i"),
         "backUpStore" => call.push_str(" -o backup.db"),
         "exportStore" => call.push_str(" -o export.jsonl"),
@@ -200,6 +205,7 @@ pub(super) fn call(path: &str, method: &str, operation: &Value) -> String {
     let query = match id {
         "streamThreads" => "?threads=$THREAD",
         "changeTree" => "?moveTo=/rome.md",
+        "importSessions" => "?source=claude-code&name=session.jsonl",
         _ => "",
     };
     let target = if id == "signIn" { "$LINK".to_owned() } else { format!("$URL{target}{query}") };

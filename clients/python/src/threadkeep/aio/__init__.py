@@ -1,0 +1,1 @@
+"""The async half, by hand. The sync half is printed from it."""

@@ -1,0 +1,1 @@
+"""Printed from the table of calls, and from the async half."""
