@@ -105,7 +105,10 @@ impl Runtime {
                 Err(problem_in(definitions, name, &failure, what))
             }
         });
-        definitions.keep_described(name, &described);
+        // A machine that is busy may be the reason for a late worker, so it is not kept against the definition.
+        if outcome.status != Status::Terminated {
+            definitions.keep_described(name, &described);
+        }
         told(name, &described)
     }
 

@@ -93,6 +93,8 @@ struct Shared {
     waiting: AtomicUsize,
     /// Threads of its own, started with the first run: those of the program may be busy, or not there.
     runtime: OnceLock<Runtime>,
+    /// Held while the threads are started.
+    starting: Mutex<()>,
     spawner: OnceLock<Spawner>,
     /// The modules that workers compile before they get code, as a frame.
     library: OnceLock<Vec<u8>>,
@@ -116,6 +118,7 @@ impl Sandbox {
             places: Arc::new(Semaphore::new(RUNS_MAX)),
             waiting: AtomicUsize::new(0),
             runtime: OnceLock::new(),
+            starting: Mutex::default(),
             spawner: OnceLock::new(),
             library: OnceLock::new(),
             ready: Mutex::default(),
@@ -203,6 +206,11 @@ impl Sandbox {
 
     fn runtime(&self) -> Result<&Runtime, Unavailable> {
         let shared = &self.shared;
+        if let Some(runtime) = shared.runtime.get() {
+            return Ok(runtime);
+        }
+        // One caller builds it. A second runtime would be dropped inside a task, and tokio panics there.
+        let _starting = shared.starting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = shared.runtime.get() {
             return Ok(runtime);
         }

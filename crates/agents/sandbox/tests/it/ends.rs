@@ -1,5 +1,6 @@
 //! How runs end: by themselves, by their limits, by their caller.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep_sandbox::{Code, Event, Status, Value, host_function};
@@ -106,4 +107,24 @@ async fn limits_out_of_range_are_link_errors() {
     let mut code = Code::new("1");
     code.timeout = Duration::from_secs(100_000);
     assert_eq!(run(code).await.status, Status::LinkError);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_first_runs_may_start_at_the_same_moment() {
+    for round in 0..50 {
+        let sandbox = sandbox();
+        let gate = Arc::new(tokio::sync::Barrier::new(4));
+        let firsts: Vec<_> = (0..4)
+            .map(|_| {
+                let (sandbox, gate) = (sandbox.clone(), Arc::clone(&gate));
+                tokio::spawn(async move {
+                    gate.wait().await;
+                    drop(sandbox.start(Code::new("1")).expect("there is a place"));
+                })
+            })
+            .collect();
+        for first in firsts {
+            first.await.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        }
+    }
 }
