@@ -95,7 +95,10 @@ async fn newest(client: &Client, back: usize) -> Result<Thread, Failure> {
     match client.call(At::none(), which).await?.items.first() {
         Some(thread) => Ok(client.thread(thread.id).await?),
         None => {
-            let detail = format!("there are not {} threads", back.saturating_add(1));
+            let detail = match back {
+                0 => "there is no thread yet; threadkeep new TITLE makes one".to_owned(),
+                _ => format!("there are fewer than {} threads", back.saturating_add(1)),
+            };
             Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
         }
     }

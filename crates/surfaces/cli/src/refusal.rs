@@ -119,7 +119,7 @@ impl<'a> Asked<'a> {
             let same = |field: &str| name.eq_ignore_ascii_case(&field.replace('-', ""));
             same(field) || field.strip_suffix("Id").is_some_and(same)
         };
-        let of_all = ["server", "store", "config", "actor"].into_iter();
+        let of_all = ["server", "store", "objects", "config", "actor"].into_iter();
         let flag = self.command.get_arguments().filter_map(Arg::get_long).chain(of_all).find(is_same);
         let names = self.command.get_positionals().filter_map(Arg::get_value_names).flatten();
         let named = names.map(clap::builder::Str::as_str).find(is_same);
@@ -128,7 +128,7 @@ impl<'a> Asked<'a> {
             let is_typed = self.typed.iter().any(|typed| typed.split('=').next() == Some(&format!("--{flag}")));
             // Without the value, which may hold a password.
             let is_set = std::env::var_os(&variable).is_some_and(|value| !value.is_empty());
-            let is_variable = is_set && !is_typed && ["server", "store"].contains(&flag);
+            let is_variable = is_set && !is_typed && ["server", "store", "objects"].contains(&flag);
             let place = if is_variable { variable } else { format!("--{flag}") };
             problem.detail = format!("{place}: {rule}").into();
         } else if let Some(name) = named {

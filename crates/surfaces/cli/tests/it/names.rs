@@ -15,7 +15,7 @@ pub fn a_thread_is_named_by_any_unique_prefix_its_title_or_its_place() {
     assert_eq!((id("@last"), id("@last~1")), (new.clone(), old.clone()));
     keep.say(&old, "hello");
     assert_eq!((id("@last"), id("@last~1")), (old.clone(), new));
-    keep.run(&["show", "@last~2"]).refused(3, &["there are not 3 threads"]);
+    keep.run(&["show", "@last~2"]).refused(3, &["there are fewer than 3 threads"]);
     keep.run(&["show", "@lastly"]).refused(2, &["@last~N"]);
     // What is not found offers what is near.
     keep.run(&["show", "Relase notes"]).refused(3, &["did you mean", &old, "Release notes"]);
