@@ -1,7 +1,7 @@
 // Agents that this server runs: a message that is sent starts a run, and the page shows it from its first word to its end.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { Browser, Server, live, shows, texts, until } from "./support.js";
+import { Browser, Server, live, visit, shows, texts, until } from "./support.js";
 
 /** More words than a run says before the story stops it. */
 const LONG = Array.from({ length: 5_000 }, (_, number) => `word${number}`).join(" ");
@@ -50,7 +50,7 @@ test("a new thread with an agent is answered; the next message starts a run that
 test("an agent is chosen for a thread that has none; before that, a message starts nothing", async () => {
   const talk = await server.thread("To be assigned", "a");
   const page = await browser.page(server);
-  await page.goto(`${server.url}/t/${talk.shortId}`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}`);
   await live(page);
   await page.type("#text", "Only kept");
   await page.click("#send");

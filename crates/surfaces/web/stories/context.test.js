@@ -1,7 +1,7 @@
 // What agents know: memories of the account, what a model saw of a thread, observers, and the marks of its history.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { Browser, Server, live, shows, texts, until } from "./support.js";
+import { Browser, Server, live, visit, shows, texts, until } from "./support.js";
 
 let server, browser;
 before(async () => {
@@ -13,7 +13,7 @@ after(async () => {
   await server?.stop();
 });
 
-const go = (page, path) => page.goto(server.url + path, { waitUntil: "load" });
+const go = (page, path) => visit(page, server.url + path);
 const remembered = async () => (await server.call("GET", "/v1/memories")).items.map((memory) => memory.text);
 
 test("memories are added, found, edited and forgotten on the page", async () => {

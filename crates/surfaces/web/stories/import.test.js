@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Browser, live, Server, shows, until } from "./support.js";
+import { Browser, Server, live, visit, shows, until } from "./support.js";
 
 const SESSION = new URL("./look-session.jsonl", import.meta.url).pathname;
 let server, browser, folder;
@@ -25,7 +25,7 @@ const count = async (of = server) => (await of.call("GET", "/v1/threads")).items
 
 test("a transcript is tried, then imported, and a second time adds nothing", async () => {
   const page = await browser.page(server);
-  await page.goto(`${server.url}/settings`, { waitUntil: "load" });
+  await visit(page, `${server.url}/settings`);
   await Promise.all([page.waitForNavigation(), page.click("a[href='/import']")]);
   await live(page);
   await choose(page, SESSION);
@@ -54,7 +54,7 @@ test("an export of another server is dropped, tried and imported", async () => {
   await other.stop();
   const before = await count();
   const page = await browser.page(server);
-  await page.goto(`${server.url}/import`, { waitUntil: "load" });
+  await visit(page, `${server.url}/import`);
   await live(page);
   // Dropped, as a person drops it.
   const text = (await import("node:fs")).readFileSync(path, "utf8");
@@ -79,7 +79,7 @@ test("a file that cannot be read is refused with a reason, and an unknown one as
   writeFileSync(unknown, "a shopping list");
   const page = await browser.page(server);
   page.expected = ["400", "/v1/admin/import", "422"];
-  await page.goto(`${server.url}/import`, { waitUntil: "load" });
+  await visit(page, `${server.url}/import`);
   await live(page);
   await choose(page, path);
   await until(page, () => document.querySelector(".importing .outcome.warn")?.textContent.length > 10);
@@ -95,8 +95,8 @@ test("a key that may only read is told so", async () => {
   const { url } = await server.call("POST", "/v1/sign-in", {}, { key });
   const context = await browser.browser.createBrowserContext();
   const page = await browser.page(server, { context });
-  await page.goto(url, { waitUntil: "load" });
-  await page.goto(`${server.url}/import`, { waitUntil: "load" });
+  await visit(page, url);
+  await visit(page, `${server.url}/import`);
   await live(page);
   await shows(page, "Your key may only read");
   await context.close();

@@ -1,7 +1,7 @@
 // The page holds together in other languages: texts that are 40 % longer, and right to left.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { Browser, Server, live } from "./support.js";
+import { Browser, Server, live, visit } from "./support.js";
 import { scene } from "./scene.js";
 
 let server, browser, made;
@@ -50,7 +50,7 @@ for (const [name, change] of [["with texts that are 40 % longer", lengthen], ["r
     for (const width of [1280, 320]) {
       const page = await browser.page(server, { width });
       for (const path of screens) {
-        await page.goto(server.url + path, { waitUntil: "load" });
+        await visit(page, server.url + path);
         if (!path.includes("preview")) await live(page);
         await page.evaluate(change);
         found.push(...(await page.evaluate(broken)).map((what) => `${path} at ${width}: ${what}`));

@@ -1,7 +1,7 @@
 // Agents at work: the text of a run as it is made, its steps, tokens and cost, and how to stop it.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { Browser, Server, live, shows, texts, until } from "./support.js";
+import { Browser, Server, live, visit, shows, texts, until } from "./support.js";
 
 let server, browser;
 before(async () => {
@@ -21,7 +21,7 @@ const writing = (page, text) => until(page, (text) => document.querySelector(".w
 test("text of a run is shown as it is made, and gives way to its message", async () => {
   const talk = await server.thread("Words as they come", "Say hello");
   const page = await browser.page(server);
-  await page.goto(`${server.url}/t/${talk.shortId}`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}`);
   await live(page);
   const run = await start(talk);
   await until(page, () => document.querySelector("#run-status")?.textContent.includes("coder is working"));
@@ -39,7 +39,7 @@ test("text of a run is shown as it is made, and gives way to its message", async
   await delta(run, "And more");
   await writing(page, "And more");
   const other = await browser.page(server, { context: page.browserContext() });
-  await other.goto(`${server.url}/t/${talk.shortId}`, { waitUntil: "load" });
+  await visit(other, `${server.url}/t/${talk.shortId}`);
   await writing(other, "And more");
   await step(run, "And more words");
   await server.call("POST", `/v1/runs/${run.id}/end`, {});
@@ -55,7 +55,7 @@ test("text of a run is shown as it is made, and gives way to its message", async
 test("a run is stopped from the page of the thread, and what it said is not lost", async () => {
   const talk = await server.thread("To be stopped", "Count to a million");
   const page = await browser.page(server);
-  await page.goto(`${server.url}/t/${talk.shortId}`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}`);
   await live(page);
   const run = await start(talk);
   await step(run, "One, two");
@@ -74,7 +74,7 @@ test("a run is stopped from the page of the thread, and what it said is not lost
 test("runs are listed with steps, tokens and cost, and a run shows its steps live", async () => {
   const talk = await server.thread("Work", "Go");
   const page = await browser.page(server);
-  await page.goto(`${server.url}/t/${talk.shortId}/runs`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}/runs`);
   await shows(page, "No runs yet");
   await live(page);
   const run = await start(talk);
@@ -99,7 +99,7 @@ test("runs are listed with steps, tokens and cost, and a run shows its steps liv
   // A step leads to the thread as it was.
   await Promise.all([page.waitForNavigation(), page.click(".step .head a")]);
   assert.match(new URL(page.url()).search, /^\?v=\d+$/);
-  await page.goto(`${server.url}/t/${talk.shortId}/runs/${run.id.replace(/.$/, (last) => (last === "0" ? "1" : "0"))}`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}/runs/${run.id.replace(/.$/, (last) => (last === "0" ? "1" : "0"))}`);
   await shows(page, "Not found");
   browser.trouble.splice(0);
   await page.close();

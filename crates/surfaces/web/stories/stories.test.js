@@ -1,7 +1,7 @@
 // What people do on the page, with the real program and a real browser.
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
-import { axe, Browser, live, Server, shows, texts, until } from "./support.js";
+import { Browser, Server, axe, live, visit, shows, texts, until } from "./support.js";
 import { scene } from "./scene.js";
 
 let server, browser, made;
@@ -15,7 +15,7 @@ after(async () => {
   await server?.stop();
 });
 
-const go = (page, path) => page.goto(server.url + path, { waitUntil: "load" });
+const go = (page, path) => visit(page, server.url + path);
 
 describe("a reader", () => {
   test("signs in by the link, filters the list, opens a thread, and answers it", async () => {
@@ -346,7 +346,7 @@ describe("the page", () => {
     const own = await Server.start();
     const talk = await own.thread("Through a crash", "before");
     const page = await browser.page(own);
-    await page.goto(`${own.url}/t/${talk.shortId}`, { waitUntil: "load" });
+    await visit(page, `${own.url}/t/${talk.shortId}`);
     await live(page);
     await page.type("#text", "typed before the crash");
     await until(page, () => document.querySelector("#kept").textContent === "Draft kept");

@@ -1,7 +1,7 @@
 // A storm of entries: the page asks seldom, lays out seldom, and keeps its document small. It counts work, not time.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { Browser, Server, live, until } from "./support.js";
+import { Browser, Server, live, visit, until } from "./support.js";
 
 let server, browser;
 before(async () => {
@@ -23,7 +23,7 @@ const LAYOUTS_MAX = 5;
 test("3,000 messages lead to few questions and few layouts, and none is lost or shown twice", async () => {
   const talk = await server.thread("Storm", "begin");
   const page = await browser.page(server);
-  await page.goto(`${server.url}/t/${talk.shortId}`, { waitUntil: "load" });
+  await visit(page, `${server.url}/t/${talk.shortId}`);
   await live(page);
   const cdp = await page.createCDPSession();
   await cdp.send("Performance.enable");

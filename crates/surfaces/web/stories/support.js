@@ -156,7 +156,14 @@ export async function axe(page) {
 }
 
 /** Waits until a condition holds in the page. */
-export const until = (page, condition, ...values) => page.waitForFunction(condition, { polling: 50, timeout: 15_000 }, ...values);
+export const until = (page, condition, ...values) => page.waitForFunction(condition, { polling: 50, timeout: 60_000 }, ...values);
+
+/** Opens an address, and waits until the page listens: a key that comes earlier is lost. */
+export async function visit(page, url) {
+  const answer = await page.goto(url, { waitUntil: "load" });
+  await until(page, () => document.querySelector("#live")?.dataset.state !== "wait");
+  return answer;
+}
 
 /** The texts of all that a selector finds. */
 export const texts = (page, selector) => page.$$eval(selector, (found) => found.map((one) => one.textContent.trim()));
