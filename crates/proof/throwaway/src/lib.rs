@@ -2,10 +2,11 @@
 //! `redis-server` or from the path.
 //!
 //! A test asks for a [`schema`] of its own on the server that its process shares, and hands [`Schema::url`] to the store.
-//! A test that crashes its server starts a [`Cluster`] of its own. Nothing outlives the test process, however it ends.
+//! A test that crashes its server starts a [`Cluster`] of its own, and a standby of it with [`Cluster::standby`]. Nothing
+//! outlives the test process, however it ends.
 //!
-//! `cluster` starts and stops a server, `installation` finds its programs and runs them, `sql` asks a server. [`RedisServer`]
-//! is a Redis, [`Pooler`] a PgBouncer.
+//! `cluster` starts and stops a server, `standby` makes one that follows another, `installation` finds its programs and
+//! runs them, `sql` asks a server. [`RedisServer`] is a Redis, [`Pooler`] a PgBouncer.
 
 mod cluster;
 mod error;
@@ -13,6 +14,7 @@ mod installation;
 mod pooler;
 mod redis;
 mod sql;
+mod standby;
 
 pub use cluster::{Cluster, Hung};
 pub use error::Error;
