@@ -6,13 +6,16 @@
 //! outlives the test process, however it ends.
 //!
 //! `cluster` starts and stops a server, `standby` makes one that follows another, `installation` finds its programs and
-//! runs them, `sql` asks a server. [`RedisServer`] is a Redis, [`Pooler`] a PgBouncer.
+//! runs them, `sql` asks a server. [`RedisServer`] is a Redis, [`Pooler`] a PgBouncer, and
+//! `s3` (feature `s3`) an S3 service.
 
 mod cluster;
 mod error;
 mod installation;
 mod pooler;
 mod redis;
+#[cfg(feature = "s3")]
+pub mod s3;
 mod sql;
 mod standby;
 

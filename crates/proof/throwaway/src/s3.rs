@@ -1,4 +1,4 @@
-//! An S3 service for tests: `s3s` with its files in a folder, which checks signatures, and faults on demand.
+//! An S3 service: `s3s` with its files in a folder, which checks signatures, and faults on demand.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -15,15 +15,22 @@ use s3s::Body;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
-use threadkeep_objects::{Keys, Objects, ObjectsUrl};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+/// The bucket that the service has.
 pub const BUCKET: &str = "keep";
+/// The id of the only key, which is its `AWS_ACCESS_KEY_ID`…
+pub const KEY_ID: &str = "ann";
+/// …and its secret.
+pub const KEY_SECRET: &str = "hush";
+/// How long a request waits where the service hangs: longer than any test.
+const HUNG: Duration = Duration::from_secs(3_600);
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// Nothing.
     None,
     /// Every request from the nth on fails, counted from now.
     FailsFrom(u64),
@@ -32,22 +39,29 @@ pub enum Fault {
 }
 
 /// A service on 127.0.0.1 that lives as long as this.
+#[derive(Debug)]
 pub struct S3 {
     _runtime: Runtime,
     port: u16,
     state: Arc<State>,
 }
 
+#[derive(Debug)]
 struct State {
     fault: Mutex<Fault>,
     requests: AtomicU64,
 }
 
 impl S3 {
+    /// Starts a service with its files in `folder`.
+    ///
+    /// # Panics
+    /// If the folder cannot be made, or no port is free.
+    #[must_use]
     pub fn start(folder: &Path) -> Self {
         std::fs::create_dir_all(folder.join(BUCKET)).expect("a bucket");
         let mut builder = S3ServiceBuilder::new(FileSystem::new(folder).expect("a file system"));
-        builder.set_auth(SimpleAuth::from_single("ann", "hush"));
+        builder.set_auth(SimpleAuth::from_single(KEY_ID, KEY_SECRET));
         let service = builder.build();
         let state = Arc::new(State { fault: Mutex::new(Fault::None), requests: AtomicU64::new(0) });
         let runtime =
@@ -58,15 +72,16 @@ impl S3 {
         Self { _runtime: runtime, port, state }
     }
 
-    pub fn url(&self, more: &str) -> ObjectsUrl {
-        let url = format!("s3://{BUCKET}/a/b?endpoint=http://127.0.0.1:{}{more}", self.port);
-        url.parse::<ObjectsUrl>().expect("a url").with_keys(Keys { id: "ann".into(), secret: "hush".into() })
+    /// `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub fn objects(&self, more: &str) -> Objects {
-        Objects::open(self.url(more)).expect("a service")
-    }
-
+    /// From now on, this goes wrong.
+    ///
+    /// # Panics
+    /// If a request panicked.
     pub fn set(&self, fault: Fault) {
         self.state.requests.store(0, Ordering::SeqCst);
         *self.state.fault.lock().expect("no panic") = fault;
@@ -89,7 +104,7 @@ async fn answer(
     let n = state.requests.fetch_add(1, Ordering::SeqCst);
     let fault = *state.fault.lock().expect("no panic");
     match fault {
-        Fault::Hangs => tokio::time::sleep(Duration::from_secs(3_600)).await,
+        Fault::Hangs => tokio::time::sleep(HUNG).await,
         Fault::FailsFrom(from) if n >= from => {
             let mut failed = Response::new(Body::empty());
             *failed.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -2,6 +2,7 @@
 //! it is acknowledged, each follower goes on after the last version it saw, wherever a server answers. At the end, all that
 //! was acknowledged is there once and in order, and every follower saw exactly that.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -93,7 +94,28 @@ pub struct Written {
 /// The result of a follower: the messages it saw.
 pub struct Followed {
     thread: usize,
-    seen: Vec<String>,
+    seen: Seen,
+}
+
+/// Messages in their order, told apart from any others by their number and a hash.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    count: usize,
+    hash: u64,
+}
+
+impl Seen {
+    fn push(&mut self, text: &str) {
+        let mut hasher = DefaultHasher::new();
+        (self.hash, text).hash(&mut hasher);
+        *self = Self { count: self.count + 1, hash: hasher.finish() };
+    }
+
+    fn of(texts: &[String]) -> Self {
+        let mut seen = Self::default();
+        texts.iter().for_each(|text| seen.push(text));
+        seen
+    }
 }
 
 impl<'a> Load<'a> {
@@ -125,9 +147,9 @@ impl<'a> Load<'a> {
         eventually("every writer gets on", || count().iter().zip(&before).all(|(now, before)| *now >= before + more));
     }
 
-    /// Messages that were acknowledged.
-    pub fn acknowledged(&self) -> usize {
-        self.told.iter().map(|told| told.load(Ordering::Acquire)).sum()
+    /// Tells all to end.
+    pub fn is_enough(&self) {
+        self.over.store(true, Ordering::Release);
     }
 
     /// Ends the load, and compares what writers were told, what is kept and what followers saw. `serving` answers.
@@ -137,7 +159,7 @@ impl<'a> Load<'a> {
         writers: Vec<ScopedJoinHandle<'_, Written>>,
         followers: Vec<ScopedJoinHandle<'_, Followed>>,
     ) {
-        self.over.store(true, Ordering::Release);
+        self.is_enough();
         let written: Vec<Written> = writers.into_iter().map(|writer| writer.join().expect("it went well")).collect();
         for thread in &self.threads {
             self.append(usize::MAX / 2, thread, LAST, &format!("last of {thread}"));
@@ -155,7 +177,7 @@ impl<'a> Load<'a> {
         let count = followers.len();
         for follower in followers {
             let Followed { thread, seen } = follower.join().expect("it went well");
-            assert_eq!(seen, kept[thread], "a follower sees every message once and in order");
+            assert_eq!(seen, Seen::of(&kept[thread]), "a follower sees every message once and in order");
         }
         let (again, reopened) = (self.again.load(Ordering::Relaxed), self.reopened.load(Ordering::Relaxed));
         eprintln!("{told} messages, {again} requests again, {count} followers, {reopened} streams opened again");
@@ -164,7 +186,7 @@ impl<'a> Load<'a> {
     fn writer(&self, number: usize) -> Written {
         let (thread, name) = (number % self.threads.len(), format!("w{number}"));
         let mut next = 0;
-        while !self.over.load(Ordering::Acquire) {
+        while !self.is_over() {
             let text = format!("{name} {next}");
             self.append(number, &self.threads[thread], &text, &text);
             next += 1;
@@ -173,32 +195,48 @@ impl<'a> Load<'a> {
         Written { thread, name, acknowledged: next }
     }
 
-    /// Appends a message: again and again under the same key, until a server acknowledges it.
+    /// Appends a message.
     fn append(&self, first: usize, thread: &str, text: &str, key: &str) {
-        let body = json!({ "role": "user", "content": text }).to_string();
-        let (path, key) = (format!("/v1/threads/{thread}/messages"), format!("Idempotency-Key: {key}\r\n"));
+        let body = json!({ "role": "user", "content": text });
+        let said = self.insist(first, ("POST", &format!("/v1/threads/{thread}/messages")), key, &body);
+        assert_eq!(said["content"], text);
+    }
+
+    /// Sends a request again and again under the same key, until a server acknowledges it. `first` says which one is asked
+    /// first.
+    pub fn insist(&self, first: usize, (method, path): (&str, &str), key: &str, body: &Value) -> Value {
+        let (headers, body) = (format!("Idempotency-Key: {key}\r\n"), body.to_string());
         let began = Instant::now();
         for turn in first.. {
-            let sent = self.servers.at(turn).send("POST", &path, &key, &body);
+            let sent = self.servers.at(turn).send(method, path, &headers, &body);
             match sent.and_then(|mut socket| killed::answer(&mut socket)) {
-                Some((201, said)) => {
-                    assert_eq!(said["content"], text);
-                    return;
-                }
+                Some((200 | 201, said)) => return said,
                 // Away, or told to come back.
                 None | Some((503, _)) => {}
-                Some(other) => panic!("{text}: {other:?}"),
+                Some(other) => panic!("{key}: {other:?}"),
             }
-            assert!(began.elapsed() < TRIED_MAX, "'{text}' is never acknowledged");
+            assert!(began.elapsed() < TRIED_MAX, "'{key}' is never acknowledged");
             self.again.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(AGAIN_PAUSE);
         }
+        unreachable!("there is always another turn")
+    }
+
+    /// Sends a request once. It may be lost.
+    pub fn try_once(&self, first: usize, (method, path): (&str, &str), body: &Value) {
+        let sent = self.servers.at(first).send(method, path, "", &body.to_string());
+        drop(sent.and_then(|mut socket| killed::answer(&mut socket)));
+    }
+
+    /// Whether the load shall end.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     fn follower(&self, number: usize) -> Followed {
         let thread = number % self.threads.len();
         let path = format!("/v1/threads/{}/stream", self.threads[thread]);
-        let (mut version, mut seen) = (0, Vec::new());
+        let (mut version, mut seen) = (0, Seen::default());
         for turn in number.. {
             let after = format!("Last-Event-ID: {version}\r\n");
             if let Some(stream) = self.servers.at(turn).send("GET", &path, &after, "")
@@ -214,7 +252,7 @@ impl<'a> Load<'a> {
 }
 
 /// Reads a stream until it breaks off; true at the last message. Every version comes once and in order.
-fn read_on(mut stream: BufReader<TcpStream>, version: &mut u64, seen: &mut Vec<String>) -> bool {
+fn read_on(mut stream: BufReader<TcpStream>, version: &mut u64, seen: &mut Seen) -> bool {
     let mut line = String::new();
     loop {
         line.clear();
@@ -230,10 +268,9 @@ fn read_on(mut stream: BufReader<TcpStream>, version: &mut u64, seen: &mut Vec<S
         }
         assert_eq!(at, *version + 1, "versions come in order: {event}");
         *version = at;
-        let text = event["data"]["content"].as_str().expect("text").to_owned();
-        let is_last = text == LAST;
+        let text = event["data"]["content"].as_str().expect("text");
         seen.push(text);
-        if is_last {
+        if text == LAST {
             return true;
         }
     }

@@ -18,6 +18,7 @@ mod docs;
 mod doctor;
 mod everyday;
 mod failover;
+mod faults;
 mod files;
 mod follow;
 mod hostile;
