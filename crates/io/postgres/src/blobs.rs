@@ -28,7 +28,10 @@ impl Blobs for PostgresStore {
     }
 
     fn blob_part(&self, blob: BlobId, range: std::ops::Range<u64>) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        reading!(self, |client, shared| cells::blob_part(&client, blob, range.clone()))
+        self.run_unchanging(move |client| {
+            let range = range.clone();
+            async move { cells::blob_part(&client, blob, range).await }
+        })
     }
 
     fn begin_upload(&self, now: Timestamp) -> BoxFuture<'_, Result<UploadId>> {

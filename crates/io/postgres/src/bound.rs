@@ -77,7 +77,31 @@ impl PostgresStore {
         self.run_bounded(Leaves::Perhaps, work)
     }
 
-    /// An expensive read. When its caller stops waiting, the server is told to stop too.
+    /// A read of something that never changes under its name: from a replica if it has it, else from the primary.
+    pub(crate) fn run_unchanging<T: Send + 'static, R: Future<Output = Result<Option<T>>> + Send>(
+        &self,
+        read: impl Fn(Arc<Object>) -> R + Send + Sync + 'static,
+    ) -> BoxFuture<'_, Result<Option<T>>> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            if let Some(client) = shared.connections.replicas.any().await
+                && let Ok(Some(found)) = read(Arc::new(client)).await
+            {
+                return Ok(Some(found));
+            }
+            let mut again = READ_AGAIN_MAX;
+            loop {
+                let client = Arc::new(shared.connections.get().await?);
+                match read(Arc::clone(&client)).await {
+                    Err(_) if again > 0 && client.is_closed() => again -= 1,
+                    done => return done,
+                }
+            }
+        })
+    }
+
+    /// An expensive read, from a replica that is not too late, else from the primary. When its caller stops waiting, the
+    /// server is told to stop too.
     pub(crate) fn run_while_wanted<T: Send + 'static, R: Future<Output = Result<T>> + Send>(
         &self,
         read: impl Fn(Arc<Object>) -> R + Send + Sync + 'static,
@@ -86,8 +110,13 @@ impl PostgresStore {
         let shared = Arc::clone(&self.shared);
         let running = self.run(async move {
             let mut again = READ_AGAIN_MAX;
+            let mut replica = shared.connections.replicas.fresh(&shared.connections).await;
             loop {
-                let client = Arc::new(shared.connections.get().await?);
+                let of_replica = replica.is_some();
+                let client = match replica.take() {
+                    Some(client) => Arc::new(client),
+                    None => Arc::new(shared.connections.get().await?),
+                };
                 let token = client.cancel_token();
                 let done = tokio::select! {
                     done = read(Arc::clone(&client)) => done,
@@ -101,6 +130,8 @@ impl PostgresStore {
                     }
                 };
                 match done {
+                    // A replica ends reads that hold up what it replays: the primary does not.
+                    Err(_) if of_replica => {}
                     Err(_) if again > 0 && client.is_closed() => again -= 1,
                     done => return done,
                 }

@@ -1,7 +1,7 @@
 //! Rows of the tables as values, and back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use deadpool_postgres::Object;
@@ -14,6 +14,7 @@ use threadkeep_store::{Result, SegmentRow, StoreError, StoredEntry};
 use tokio_postgres::Row;
 
 use crate::error::from_postgres;
+use crate::learnt::{Learnt, Timeline};
 
 /// A thread's key: its short id.
 pub(crate) fn key(id: ThreadId) -> i64 {
@@ -231,21 +232,22 @@ pub(crate) fn entry_columns() -> String {
 /// How many columns [`entry_columns`] has.
 pub(crate) const ENTRY_WIDTH: usize = 19;
 
-/// Who wrote entries: rows of `actors` never change, so they are kept for good. There are few of them.
-#[derive(Debug, Default)]
+/// Who wrote entries: rows of `actors` never change, so they are kept for as long as the server's history goes on. There
+/// are few of them.
+#[derive(Debug)]
 pub(crate) struct Actors {
-    by_id: Mutex<BTreeMap<i64, Who>>,
-    by_name: Mutex<BTreeMap<(Account, u8, String), i64>>,
+    by_id: Learnt<BTreeMap<i64, Who>>,
+    by_name: Learnt<BTreeMap<(Account, u8, String), i64>>,
 }
 
 /// An account and an actor, shared by all entries they wrote.
 type Who = (Arc<Account>, Arc<Actor>);
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 impl Actors {
+    pub(crate) fn on(timeline: &Arc<Timeline>) -> Self {
+        Self { by_id: Learnt::on(timeline), by_name: Learnt::on(timeline) }
+    }
+
     /// Reads rows that begin with [`entry_columns`].
     pub(crate) async fn entries(&self, client: &Object, rows: &[Row]) -> Result<Vec<StoredEntry>> {
         let mut found = Vec::with_capacity(rows.len());
@@ -264,8 +266,9 @@ impl Actors {
 
     /// The actor with this id; if it is not known yet, all those of `rows` are looked up at once.
     async fn who(&self, client: &Object, id: i64, rows: &[Row]) -> Result<Who> {
-        if let Some(who) = lock(&self.by_id).get(&id) {
-            return Ok(who.clone());
+        let known = || self.by_id.with(|known| known.get(&id).cloned());
+        if let Some(who) = known() {
+            return Ok(who);
         }
         let wanted = rows.iter().map(|row| get(row, 5)).collect::<Result<BTreeSet<i64>>>()?;
         let wanted: Vec<i64> = wanted.into_iter().collect();
@@ -281,16 +284,16 @@ impl Actors {
                 .and_then(ActorKind::from_code)
                 .ok_or_else(|| StoreError::corrupt(format!("actor {id} has kind {code}")))?;
             let actor = Actor { kind, name: get(&row, 3)? };
-            lock(&self.by_id).insert(id, (Arc::new(account(get(&row, 1)?)?), Arc::new(actor)));
+            let who = (Arc::new(account(get(&row, 1)?)?), Arc::new(actor));
+            self.by_id.with(|known| known.insert(id, who));
         }
-        let known = lock(&self.by_id).get(&id).cloned();
-        known.ok_or_else(|| StoreError::corrupt(format!("actor {id} is missing")))
+        known().ok_or_else(|| StoreError::corrupt(format!("actor {id} is missing")))
     }
 
     /// The row of a caller's account and actor, if it was looked up before.
     pub(crate) fn known(&self, caller: &Caller) -> Option<i64> {
         let name = (caller.account.clone(), caller.actor.kind.code(), caller.actor.name.clone());
-        lock(&self.by_name).get(&name).copied()
+        self.by_name.with(|known| known.get(&name).copied())
     }
 
     /// The row of a caller's account and actor. It is written in a transaction of its own, so that a first write of a
@@ -310,11 +313,12 @@ impl Actors {
             found = client.query_opt(find, &[&owner, &kind, name]).await.map_err(from_postgres)?;
         }
         let id = get(&found.ok_or_else(|| StoreError::corrupt("an actor was not kept"))?, 0)?;
-        let mut known = lock(&self.by_name);
-        if known.len() >= KNOWN_MAX {
-            known.clear();
-        }
-        known.insert((caller.account.clone(), code, caller.actor.name.clone()), id);
+        self.by_name.with(|known| {
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert((caller.account.clone(), code, caller.actor.name.clone()), id);
+        });
         Ok(id)
     }
 }

@@ -1,14 +1,19 @@
 //! Connections: the first one, which looks at the server, and the pool.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+};
 use threadkeep_store::{KeyQuery, Result, StoreError};
 use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::clock::StoreTime;
 use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, pooled, silent};
+use crate::learnt::Timeline;
+use crate::replicas::Replicas;
 use crate::schema;
 use crate::url::PostgresUrl;
 
@@ -43,6 +48,9 @@ pub(crate) struct Connections {
     config: Config,
     tls: MakeRustlsConnect,
     pool: Pool,
+    pub(crate) replicas: Replicas,
+    /// The history of the server to which they lead.
+    pub(crate) timeline: Arc<Timeline>,
 }
 
 impl Connections {
@@ -70,6 +78,8 @@ impl Connections {
             settings.push(("synchronous_commit", "on"));
         }
         let time = StoreTime::ask(&client).await.map_err(|error| cannot_open(&error, &url))?;
+        let timeline = Arc::new(Timeline::new(lock));
+        timeline.ask(&client).await.map_err(|error| cannot_open(&error, &url))?;
         drop(client);
         drop(connection.await);
 
@@ -80,9 +90,11 @@ impl Connections {
             .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
             .create_timeout(Some(url.entry_timeout()))
             .runtime(Runtime::Tokio1)
+            .post_create(asks(&timeline))
             .build()
             .map_err(|error| StoreError::CannotOpen { path: url.to_string(), what: error.to_string() })?;
-        Ok((Self { url, config, tls, pool }, time))
+        let replicas = Replicas::of(&url, &settings, &tls)?;
+        Ok((Self { url, config, tls, pool, replicas, timeline }, time))
     }
 
     /// A connection of the pool.
@@ -115,6 +127,8 @@ impl Connections {
                 told(message);
             }
         });
+        let asked = tokio::time::timeout(self.url.call_timeout, self.timeline.ask(&client)).await;
+        asked.map_err(|_| silent(&self.url))?.map_err(|error| self.unreachable(error))?;
         Ok((client, alive))
     }
 
@@ -122,6 +136,15 @@ impl Connections {
     pub(crate) fn unreachable(&self, error: tokio_postgres::Error) -> StoreError {
         from_pool(deadpool_postgres::PoolError::Backend(error), &self.url)
     }
+}
+
+/// Every connection of a pool asks for the timeline before it is used.
+fn asks(timeline: &Arc<Timeline>) -> Hook {
+    let timeline = Arc::clone(timeline);
+    Hook::async_fn(move |client: &mut ClientWrapper, _| {
+        let timeline = Arc::clone(&timeline);
+        Box::pin(async move { timeline.ask(client).await.map_err(HookError::Backend) })
+    })
 }
 
 /// Refuses a pooler that ignores the settings of a connection. A plain query goes through any pooler.

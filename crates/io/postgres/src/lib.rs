@@ -3,7 +3,8 @@
 //! Any number of processes may use one database at once, with the same promises as the store in one file. A plain
 //! append is one function call (`append.sql`), and all that wait at that moment share it; anything else is a
 //! transaction of two round trips that keeps the model's own rules. Who writes holds a lock on each thread it writes
-//! to. Only what cannot change is remembered between calls: who wrote entries.
+//! to. Only what cannot change is remembered between calls: who wrote entries. `replicas` says which reads may go to a
+//! standby.
 //!
 //! The store has a runtime of its own for its connections, so it can be used from any other; or it is lent one
 //! ([`PostgresStore::open_here`]).
@@ -23,6 +24,7 @@ mod feed;
 mod import;
 mod items;
 mod keys;
+mod learnt;
 mod lease;
 mod lists;
 mod news;
@@ -31,6 +33,7 @@ mod quick;
 mod read;
 mod rebuild;
 mod registry;
+mod replicas;
 mod schema;
 mod shelves;
 mod snapshot;
@@ -175,10 +178,10 @@ impl Shared {
         let shared = Arc::new(Self {
             runtime: Handle::current(),
             appends: Appends::in_calls(connections.url.lines()),
+            actors: Actors::on(&connections.timeline),
+            listed: Listed::on(&connections.timeline),
             connections,
-            actors: Actors::default(),
             lines: Lines::default(),
-            listed: Listed::default(),
             signals: Signals::default(),
             clock,
             time,

@@ -5,7 +5,7 @@
 //! They go over lines: connections that are kept for them, with everything prepared.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use threadkeep_model::{Committed, Kind, Role, ThreadCommitted, Write};
 use threadkeep_store::Result;
@@ -17,6 +17,7 @@ use crate::bound::Leaves;
 use crate::call::{Lost, appended_sum, inline};
 use crate::codec::{HEAD_WIDTH, head, key, rest};
 use crate::connect::{Connections, thread_lock};
+use crate::learnt::{Learnt, Timeline};
 use crate::statement::in_order;
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
@@ -41,25 +42,25 @@ pub(crate) struct Line {
 
 /// Minutes under which threads are listed at the least. They only grow, so a thread that was listed under this minute
 /// needs no look at its row in the list.
-#[derive(Default)]
-pub(crate) struct Listed(Mutex<HashMap<i64, i64>>);
+pub(crate) struct Listed(Learnt<HashMap<i64, i64>>);
 
 impl Listed {
-    fn lock(&self) -> MutexGuard<'_, HashMap<i64, i64>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub(crate) fn on(timeline: &Arc<Timeline>) -> Self {
+        Self(Learnt::on(timeline))
     }
 
     fn reaches(&self, thread: i64, minute: i64) -> bool {
-        self.lock().get(&thread).is_some_and(|listed| *listed >= minute)
+        self.0.with(|listed| listed.get(&thread).is_some_and(|listed| *listed >= minute))
     }
 
     fn note(&self, thread: i64, minute: i64) {
         const THREADS_MAX: usize = 10_000;
-        let mut listed = self.lock();
-        if listed.len() >= THREADS_MAX {
-            listed.clear();
-        }
-        listed.insert(thread, minute);
+        self.0.with(|listed| {
+            if listed.len() >= THREADS_MAX {
+                listed.clear();
+            }
+            listed.insert(thread, minute);
+        });
     }
 }
 
@@ -77,8 +78,15 @@ impl Lines {
 
     /// A connection for an append that can go at once, and the row of its actor.
     pub(crate) fn ready_for(&self, shared: &Shared, append: &Append) -> Option<(Line, i64)> {
-        let actor = shared.actors.known(&append.0.caller).filter(|_| append.is_quick())?;
-        self.idle().map(|line| (line, actor))
+        let line = append.is_quick().then(|| self.idle())??;
+        // After the line, whose server is the one that knows the row.
+        match shared.actors.known(&append.0.caller) {
+            Some(actor) => Some((line, actor)),
+            None => {
+                self.put(line);
+                None
+            }
+        }
     }
 
     /// Keeps a line for the next append.
@@ -95,6 +103,11 @@ impl Shared {
     }
 
     async fn quick_unbounded(&self, appends: &[&Append]) -> Result<Vec<Option<Row>>, Lost> {
+        let line = match self.lines.idle() {
+            Some(line) => line,
+            None => Line::open(&self.connections).await.map_err(Lost::Before)?,
+        };
+        // After the line, whose server is the one that knows the rows.
         let mut actors = Vec::with_capacity(appends.len());
         for append in appends {
             let caller = &append.0.caller;
@@ -106,10 +119,6 @@ impl Shared {
                 }
             });
         }
-        let line = match self.lines.idle() {
-            Some(line) => line,
-            None => Line::open(&self.connections).await.map_err(Lost::Before)?,
-        };
         let rows = match (appends, &actors[..]) {
             ([append], [actor]) => line.one(self, append, *actor).await.map(|row| vec![row]),
             (several, actors) if is_distinct(several) => line.many(self, several, actors).await,

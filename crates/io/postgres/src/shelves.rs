@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use deadpool_postgres::Object;
 use threadkeep_model::Account;
 use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, StoreError, VolumeRow};
 use tokio_postgres::Row;
@@ -24,6 +25,29 @@ fn read(row: &Row) -> Result<VolumeRow> {
     Ok(VolumeRow { id, account: account(get(row, 1)?)?, documents, text_bytes, bytes, model: get(row, 5)? })
 }
 
+async fn parts(client: &Object, id: u64, ranges: &[Range<usize>]) -> Result<Option<Vec<Bytes>>> {
+    // The column is not compressed, so that a part is read without the rest.
+    const SQL: &str = "SELECT substring(content FROM part.begin + 1 FOR part.length)
+                       FROM volumes LEFT JOIN unnest($2::int4[], $3::int4[]) WITH ORDINALITY AS part (begin, length, at)
+                         ON true
+                       WHERE id = $1 ORDER BY part.at";
+    let begins: Vec<i32> = ranges.iter().map(|range| range.start as i32).collect();
+    let lengths: Vec<i32> = ranges.iter().map(|range| range.len() as i32).collect();
+    let found = rows(client, SQL, &[&(id as i64), &begins, &lengths]).await?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut parts = Vec::with_capacity(ranges.len());
+    for (row, range) in found.iter().zip(ranges) {
+        let part: Vec<u8> = get(row, 0)?;
+        if part.len() != range.len() {
+            return Err(StoreError::corrupt(format!("volume {id} of the search index ends early")));
+        }
+        parts.push(Bytes::from(part));
+    }
+    Ok(Some(parts))
+}
+
 impl Shelves for PostgresStore {
     fn volumes(&self, account: Option<Account>) -> BoxFuture<'_, Result<Vec<VolumeRow>>> {
         const SQL: &str = "SELECT id, account, documents, text_bytes, bytes, model FROM volumes
@@ -35,34 +59,17 @@ impl Shelves for PostgresStore {
     }
 
     fn volume(&self, id: u64) -> BoxFuture<'_, Result<Option<Bytes>>> {
-        reading!(self, |client, shared| async {
+        self.run_unchanging(move |client| async move {
             let found = rows(&client, "SELECT content FROM volumes WHERE id = $1", &[&(id as i64)]).await?;
             found.first().map(|row| get::<Vec<u8>>(row, 0).map(Bytes::from)).transpose()
         })
     }
 
     fn parts(&self, id: u64, ranges: Vec<Range<usize>>) -> BoxFuture<'_, Result<Option<Vec<Bytes>>>> {
-        // The column is not compressed, so that a part is read without the rest.
-        const SQL: &str = "SELECT substring(content FROM part.begin + 1 FOR part.length)
-                           FROM volumes LEFT JOIN unnest($2::int4[], $3::int4[]) WITH ORDINALITY AS part (begin, length, at)
-                             ON true
-                           WHERE id = $1 ORDER BY part.at";
-        reading!(self, |client, shared| async {
-            let begins: Vec<i32> = ranges.iter().map(|range| range.start as i32).collect();
-            let lengths: Vec<i32> = ranges.iter().map(|range| range.len() as i32).collect();
-            let found = rows(&client, SQL, &[&(id as i64), &begins, &lengths]).await?;
-            if found.is_empty() {
-                return Ok(None);
-            }
-            let mut parts = Vec::with_capacity(ranges.len());
-            for (row, range) in found.iter().zip(&ranges) {
-                let part: Vec<u8> = get(row, 0)?;
-                if part.len() != range.len() {
-                    return Err(StoreError::corrupt(format!("volume {id} of the search index ends early")));
-                }
-                parts.push(Bytes::from(part));
-            }
-            Ok(Some(parts))
+        let ranges = Arc::new(ranges);
+        self.run_unchanging(move |client| {
+            let ranges = Arc::clone(&ranges);
+            async move { parts(&client, id, &ranges).await }
         })
     }
 

@@ -20,14 +20,21 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a call waits for the server, unless the URL says otherwise.
 const CALL_TIMEOUT_SECONDS: u64 = 10;
 const CALL_TIMEOUT_SECONDS_MAX: u64 = 600;
+/// How late lists from a replica may be, unless the URL says otherwise.
+const READ_LAG_SECONDS: u64 = 10;
+const READ_LAG_SECONDS_MAX: u64 = 3_600;
+/// Most replicas of a store.
+const REPLICAS_MAX: usize = 16;
 /// A server that vanished without a word is noticed after about this long.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
-/// The URL of a store: what PostgreSQL's own clients accept, and three parameters of ours.
+/// The URL of a store: what PostgreSQL's own clients accept, and some parameters of ours.
 ///
 /// `schema` (by default `threadkeep`) names the schema that holds the tables; `max_connections` (16) is the most
 /// connections a process opens for commits and reads; `call_timeout` (10) is how many seconds a call waits for the
-/// server before it fails with [`Unavailable`](threadkeep_store::StoreError::Unavailable). `sslmode` may also be `verify-ca` or `verify-full`, with the file
+/// server before it fails with [`Unavailable`](threadkeep_store::StoreError::Unavailable). `read_from` names replicas,
+/// `HOST[:PORT]` with commas between them, which take expensive lists and totals and contents that never change;
+/// `read_lag` (10) is how many seconds those lists may be late. `sslmode` may also be `verify-ca` or `verify-full`, with the file
 /// of those who are trusted to sign in `sslrootcert`. A password that is not in the URL is taken from `PGPASSWORD`. It
 /// is shown as a URL without its password. Two are equal if they name the same place, with any user and options.
 #[derive(Clone)]
@@ -37,6 +44,10 @@ pub struct PostgresUrl {
     pub(crate) max_connections: usize,
     pub(crate) call_timeout: Duration,
     pub(crate) tls: Tls,
+    /// Standbys that take reads off the primary.
+    pub(crate) replicas: Vec<PostgresUrl>,
+    /// How late a list from a replica may be.
+    pub(crate) read_lag: Duration,
     /// Its parameters, as they are shown.
     query: String,
     has_password: bool,
@@ -67,7 +78,8 @@ impl PostgresUrl {
             return Err(refuse("has more than one @; write one that belongs to a password as %40".into()));
         }
         let (mut schema, mut max_connections) = (schema.to_owned(), MAX_CONNECTIONS);
-        let mut call_timeout = CALL_TIMEOUT_SECONDS;
+        let (mut call_timeout, mut read_lag) = (CALL_TIMEOUT_SECONDS, READ_LAG_SECONDS);
+        let mut read_from = "";
         let mut rest = Vec::new();
         let mut tls = Tls::default();
         let mut shown = Vec::new();
@@ -91,6 +103,13 @@ impl PostgresUrl {
                     let seconds = seconds.parse().ok();
                     let seconds = seconds.filter(|seconds| (1..=CALL_TIMEOUT_SECONDS_MAX).contains(seconds));
                     call_timeout = seconds.ok_or_else(rule)?;
+                }
+                Some(("read_from", hosts)) => read_from = hosts,
+                Some(("read_lag", seconds)) => {
+                    let rule = || refuse(format!("read_lag is 1 to {READ_LAG_SECONDS_MAX} seconds"));
+                    let seconds = seconds.parse().ok();
+                    let seconds = seconds.filter(|seconds| (1..=READ_LAG_SECONDS_MAX).contains(seconds));
+                    read_lag = seconds.ok_or_else(rule)?;
                 }
                 Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
                 Some(("sslmode", "verify-full")) => tls.verify = Verify::Host,
@@ -127,8 +146,34 @@ impl PostgresUrl {
             config.application_name("threadkeep");
         }
         config.keepalives_idle(SILENCE_MAX / 2).tcp_user_timeout(SILENCE_MAX);
-        let call_timeout = Duration::from_secs(call_timeout);
-        Ok(Self { config, schema, max_connections, call_timeout, tls, query: shown.join("&"), has_password })
+        let replicas = Self::replicas(base, query, read_from, &schema)?;
+        let (call_timeout, read_lag) = (Duration::from_secs(call_timeout), Duration::from_secs(read_lag));
+        let query = shown.join("&");
+        Ok(Self { config, schema, max_connections, call_timeout, tls, replicas, read_lag, query, has_password })
+    }
+
+    /// The URLs of the replicas in `read_from`: the same database and user on other hosts.
+    fn replicas(base: &str, query: &str, read_from: &str, schema: &str) -> Result<Vec<Self>, Invalid> {
+        let refuse =
+            || Invalid::parameter("store", format!("read_from is HOST[:PORT], at most {REPLICAS_MAX} with commas"));
+        let hosts: Vec<&str> = read_from.split(',').filter(|host| !host.is_empty()).collect();
+        if hosts.len() > REPLICAS_MAX || hosts.iter().any(|host| host.contains(['@', '/', '#'])) {
+            return Err(refuse());
+        }
+        let (scheme, place) = base.split_once("://").ok_or_else(refuse)?;
+        let (login, place) = place.rsplit_once('@').map_or(("", place), |(login, place)| (login, place));
+        let at = if login.is_empty() { "" } else { "@" };
+        let database = place.split_once('/').map_or("", |(_, database)| database);
+        // A standby accepts no writes, and has no replicas of ours.
+        let is_kept = |parameter: &&str| {
+            let key = parameter.split('=').next().unwrap_or_default();
+            !["read_from", "target_session_attrs", "host", "hostaddr", "port"].contains(&key)
+        };
+        let query = query.split('&').filter(is_kept).collect::<Vec<_>>().join("&");
+        hosts
+            .iter()
+            .map(|host| Self::in_schema(&format!("{scheme}://{login}{at}{host}/{database}?{query}"), schema))
+            .collect()
     }
 }
 
@@ -288,6 +333,19 @@ mod tests {
     }
 
     #[test]
+    fn replicas_are_the_same_database_on_other_hosts() {
+        let text =
+            "postgres://ann:secret@one,two/work?schema=x&target_session_attrs=read-write&read_from=three:6432,four";
+        let url: PostgresUrl = text.parse().expect("a url");
+        let shown: Vec<String> = url.replicas.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["postgres://ann@three:6432/work?schema=x", "postgres://ann@four:5432/work?schema=x"]);
+        assert!(url.replicas.iter().all(|replica| replica.config.get_password() == url.config.get_password()));
+        assert_eq!(url.read_lag, Duration::from_secs(READ_LAG_SECONDS));
+        let none: PostgresUrl = "postgres://ann@one/work".parse().expect("a url");
+        assert!(none.replicas.is_empty());
+    }
+
+    #[test]
     fn our_own_parameters_are_taken_out_and_checked() {
         let url: PostgresUrl = "postgres://a@h/d?max_connections=3&schema=x&connect_timeout=2".parse().expect("a url");
         assert_eq!((url.max_connections, url.schema.as_str()), (3, "x"));
@@ -301,6 +359,9 @@ mod tests {
             "schema=a-b",
             "max_connections=0",
             "call_timeout=0",
+            "read_lag=0",
+            "read_from=b@c",
+            "read_from=b/c",
             "nonsense=1",
         ] {
             let refused = format!("postgres://a:secret@h/d?{bad}").parse::<PostgresUrl>().expect_err(bad);

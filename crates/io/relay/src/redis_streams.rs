@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::streams::{StreamMaxlen, StreamReadOptions, StreamReadReply};
-use redis::{AsyncCommands, AsyncConnectionConfig, Client, RedisResult, Value};
+use redis::{AsyncCommands, AsyncConnectionConfig, RedisResult, Value};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -138,7 +138,7 @@ impl At {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(ANSWER_MAX))
             .set_response_timeout(Some(ANSWER_MAX));
-        Client::open(self.url.info.clone())?.get_multiplexed_async_connection_with_config(&config).await
+        self.url.client()?.get_multiplexed_async_connection_with_config(&config).await
     }
 
     fn well(&self) {

@@ -1,4 +1,5 @@
-//! One PostgreSQL server in a temporary folder, and the watchdog that clears both away.
+//! One PostgreSQL server in a temporary folder, and the watchdog that clears both away. `standby` makes a second one that
+//! follows it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -8,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use crate::installation::{Installation, run};
 use crate::{Error, random_hex, random_port};
 
-const SUPERUSER: &str = "threadkeep";
+pub(crate) const SUPERUSER: &str = "threadkeep";
 
 const PORTS_TRIED_MAX: usize = 20;
 
@@ -22,16 +23,17 @@ shared_buffers = 64MB
 listen_addresses = '127.0.0.1'
 unix_socket_directories = '.'
 logging_collector = off
+dynamic_shared_memory_type = mmap
 ";
 
 /// A private PostgreSQL server on 127.0.0.1, with a superuser and a password. Dropping it stops the server and removes
 /// its folder; so does every end of this process.
 #[derive(Debug)]
 pub struct Cluster {
-    installation: Installation,
+    pub(crate) installation: Installation,
     folder: PathBuf,
-    port: u16,
-    password: String,
+    pub(crate) port: u16,
+    pub(crate) password: String,
     watchdog: Watchdog,
 }
 
@@ -42,6 +44,11 @@ impl Cluster {
     /// If PostgreSQL is missing, or one of its programs fails: the command, its exit, its stderr and the log of the
     /// server.
     pub fn start() -> Result<Cluster, Error> {
+        Self::start_from(random_hex::<16>(), Self::init)
+    }
+
+    /// Makes the data of a cluster with `fill`, and starts it.
+    pub(crate) fn start_from(password: String, fill: impl FnOnce(&Self) -> Result<(), Error>) -> Result<Self, Error> {
         let installation = Installation::find()?;
         let failed = |error: std::io::Error| Error::because("making a folder for PostgreSQL", &error);
         let folder = tempfile::Builder::new().prefix("threadkeep-").tempdir_in(installation.temporary_folder());
@@ -50,8 +57,8 @@ impl Cluster {
         let watchdog = Watchdog::over(&installation, folder.path())?;
         let folder = folder.keep();
 
-        let mut cluster = Cluster { installation, folder, port: 0, password: random_hex::<16>(), watchdog };
-        cluster.init()?;
+        let mut cluster = Cluster { installation, folder, port: 0, password, watchdog };
+        fill(&cluster)?;
         let mut tried = 0;
         loop {
             cluster.port = random_port();
@@ -76,6 +83,23 @@ impl Cluster {
     /// If it was not running, or did not stop.
     pub fn crash(&self) -> Result<(), Error> {
         run(self.pg_ctl("stop")?.args(["--mode=immediate", "--wait"])).map(drop)
+    }
+
+    /// Ends every process of the server with `SIGKILL`, as the end of its machine does: it has no time for a last word. It
+    /// is gone once this returns.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn kill(&self) -> Result<(), Error> {
+        let hung = self.hang()?;
+        hung.signal("-KILL")?;
+        let file = self.data().join("postmaster.pid");
+        // The seventh line names the segment of shared memory, which outlives its server.
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if let Some(segment) = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) {
+            drop(self.installation.command("ipcrm").args(["-m", segment]).stderr(Stdio::null()).status());
+        }
+        std::fs::remove_file(&file).map_err(|error| Error::because(format_args!("removing {}", file.display()), &error))
     }
 
     /// Starts the server again after a [`crash`](Cluster::crash), on the same port. It accepts connections once this
@@ -138,7 +162,7 @@ impl Cluster {
         std::fs::read_to_string(self.log()).unwrap_or_else(|error| format!("({}: {error})", self.log().display()))
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
@@ -146,7 +170,7 @@ impl Cluster {
         self.folder.join("log")
     }
 
-    fn pg_ctl(&self, action: &str) -> Result<Command, Error> {
+    pub(crate) fn pg_ctl(&self, action: &str) -> Result<Command, Error> {
         let mut command = self.command("pg_ctl")?;
         command.arg(action).arg("--pgdata").arg(self.data());
         Ok(command)
@@ -155,7 +179,7 @@ impl Cluster {
     /// Invariant: the watchdog waits for every program that works in the folder, because each holds the pipe too. Else
     /// a server could start after the watchdog looked for one. The server itself reads from /dev/null and does not hold
     /// it.
-    fn command(&self, program: &str) -> Result<Command, Error> {
+    pub(crate) fn command(&self, program: &str) -> Result<Command, Error> {
         let mut command = self.installation.command(self.installation.program(program));
         command.stdin(self.watchdog.leash()?);
         Ok(command)

@@ -2,17 +2,22 @@
 //! `redis-server` or from the path.
 //!
 //! A test asks for a [`schema`] of its own on the server that its process shares, and hands [`Schema::url`] to the store.
-//! A test that crashes its server starts a [`Cluster`] of its own. Nothing outlives the test process, however it ends.
+//! A test that crashes its server starts a [`Cluster`] of its own, and a standby of it with [`Cluster::standby`]. Nothing
+//! outlives the test process, however it ends.
 //!
-//! `cluster` starts and stops a server, `installation` finds its programs and runs them, `sql` asks a server. [`RedisServer`]
-//! is a Redis, [`Pooler`] a PgBouncer.
+//! `cluster` starts and stops a server, `standby` makes one that follows another, `installation` finds its programs and
+//! runs them, `sql` asks a server. [`RedisServer`] is a Redis, [`Pooler`] a PgBouncer, and
+//! `s3` (feature `s3`) an S3 service.
 
 mod cluster;
 mod error;
 mod installation;
 mod pooler;
 mod redis;
+#[cfg(feature = "s3")]
+pub mod s3;
 mod sql;
+mod standby;
 
 pub use cluster::{Cluster, Hung};
 pub use error::Error;

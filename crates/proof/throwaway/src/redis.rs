@@ -15,6 +15,9 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 const PORTS_TRIED_MAX: usize = 20;
+/// Files for encrypted connections.
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
 
 /// Starts the server, and kills it when the pipe ends: with the owner of this, or with the whole test process.
 const SCRIPT: &str = r#"
@@ -32,6 +35,8 @@ const SCRIPT: &str = r#"
 pub struct RedisServer {
     folder: TempDir,
     port: u16,
+    /// The port for encrypted connections, if it has a certificate.
+    tls_port: Option<u16>,
     password: String,
     shell: Option<Child>,
 }
@@ -42,12 +47,30 @@ impl RedisServer {
     /// # Errors
     /// If Redis is missing (apt-get install redis-server), or does not answer.
     pub fn start() -> Result<Self, Error> {
+        Self::start_with(None)
+    }
+
+    /// Starts a server that also takes encrypted connections, with this certificate and its key as PEM. See
+    /// [`tls_url`](Self::tls_url).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_encrypted(certificate: &str, key: &str) -> Result<Self, Error> {
+        Self::start_with(Some((certificate, key)))
+    }
+
+    fn start_with(tls: Option<(&str, &str)>) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::because("making a folder for Redis", &error);
         let folder = tempfile::Builder::new().prefix("threadkeep-").tempdir().map_err(failed)?;
-        let mut server = Self { folder, port: 0, password: random_hex::<16>(), shell: None };
+        if let Some((certificate, key)) = tls {
+            std::fs::write(folder.path().join(CERTIFICATE), certificate).map_err(failed)?;
+            std::fs::write(folder.path().join(KEY), key).map_err(failed)?;
+        }
+        let mut server = Self { folder, port: 0, tls_port: None, password: random_hex::<16>(), shell: None };
         let mut tried = 0;
         loop {
             server.port = random_port();
+            server.tls_port = tls.map(|_| random_port());
             tried += 1;
             // Another program may have the port.
             match server.restart() {
@@ -61,6 +84,22 @@ impl RedisServer {
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://:{}@127.0.0.1:{}", self.password, self.port)
+    }
+
+    /// `rediss://:PASSWORD@127.0.0.1:PORT`, for encrypted connections.
+    ///
+    /// # Panics
+    /// If it was started without a certificate.
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        let port = self.tls_port.expect("it was started with a certificate");
+        format!("rediss://:{}@127.0.0.1:{port}", self.password)
+    }
+
+    /// The file with its certificate.
+    #[must_use]
+    pub fn certificate(&self) -> std::path::PathBuf {
+        self.folder.path().join(CERTIFICATE)
     }
 
     /// Stops the server as a crash does. All that it had is gone.
@@ -88,6 +127,12 @@ impl RedisServer {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        if let Some(port) = self.tls_port {
+            command.args(["--tls-port", &port.to_string(), "--tls-auth-clients", "no"]);
+            for (option, file) in [("cert", CERTIFICATE), ("key", KEY), ("ca-cert", CERTIFICATE)] {
+                command.arg(format!("--tls-{option}-file")).arg(self.folder.path().join(file));
+            }
+        }
         let shell = command.spawn().map_err(|error| Error::because("starting Redis with /bin/sh", &error))?;
         self.shell = Some(shell);
         let began = Instant::now();

@@ -255,7 +255,8 @@ fn shown(file: &File, matches: &ArgMatches, id: &str, name: &str) -> Shown {
 
 /// The address of a Redis without its password.
 fn without_password(url: &str) -> String {
-    url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("redis://{host}"))
+    let scheme = if url.starts_with("rediss:") { "rediss" } else { "redis" };
+    url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("{scheme}://{host}"))
 }
 
 /// A store's address without its password.

@@ -93,7 +93,7 @@ pub(crate) struct ServerSettings {
     /// The folder of agents, prompts, models and tools [default: definitions in the data folder]
     #[arg(long, value_name = "DIR", env = "THREADKEEP_DEFINITIONS", hide_env = true)]
     definitions: Option<PathBuf>,
-    /// A Redis by which servers show each other text as it is made: redis://HOST:PORT (password in REDIS_PASSWORD)
+    /// A Redis by which servers show each other text as it is made: redis://HOST:PORT, or rediss://… for encrypted connections (password in REDIS_PASSWORD)
     #[arg(long, value_name = "URL", env = "THREADKEEP_STREAMS", hide_env = true)]
     streams: Option<String>,
     /// How long text stays in Redis after the last of its run

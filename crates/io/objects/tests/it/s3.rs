@@ -6,7 +6,9 @@ use threadkeep_sqlite::SqliteStore;
 use threadkeep_store::conformance::Subject;
 use threadkeep_store::{StoreError, Stores};
 
-use crate::service::{Fault, S3};
+use threadkeep_throwaway::s3::{BUCKET, Fault, S3};
+
+use crate::service::ItsObjects;
 use crate::{content, gc, stores, upload, within};
 
 mod sqlite {
@@ -120,7 +122,7 @@ fn wrong_keys_and_a_missing_bucket_are_told_by_a_check() {
             refused.to_string().contains("AWS_ACCESS_KEY_ID") && !refused.to_string().contains("guess"),
             "{refused}"
         );
-        std::fs::remove_dir_all(folder.path().join("s3").join(crate::service::BUCKET)).expect("a bucket");
+        std::fs::remove_dir_all(folder.path().join("s3").join(BUCKET)).expect("a bucket");
         let missing = service.objects("").check().await.expect_err("no bucket").to_string();
         assert!(missing.contains("bucket"), "{missing}");
     });

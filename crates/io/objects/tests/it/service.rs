@@ -1,101 +1,20 @@
-//! An S3 service for tests: `s3s` with its files in a folder, which checks signatures, and faults on demand.
+//! The objects of a throwaway S3 service.
 
-use std::convert::Infallible;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use s3s::Body;
-use s3s::auth::SimpleAuth;
-use s3s::service::{S3Service, S3ServiceBuilder};
-use s3s_fs::FileSystem;
 use threadkeep_objects::{Keys, Objects, ObjectsUrl};
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use threadkeep_throwaway::s3::{BUCKET, KEY_ID, KEY_SECRET, S3};
 
-pub const BUCKET: &str = "keep";
+pub trait ItsObjects {
+    /// The URL of a place in it, with more parameters.
+    fn url(&self, more: &str) -> ObjectsUrl;
 
-/// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    None,
-    /// Every request from the nth on fails, counted from now.
-    FailsFrom(u64),
-    /// No request is answered.
-    Hangs,
-}
-
-/// A service on 127.0.0.1 that lives as long as this.
-pub struct S3 {
-    _runtime: Runtime,
-    port: u16,
-    state: Arc<State>,
-}
-
-struct State {
-    fault: Mutex<Fault>,
-    requests: AtomicU64,
-}
-
-impl S3 {
-    pub fn start(folder: &Path) -> Self {
-        std::fs::create_dir_all(folder.join(BUCKET)).expect("a bucket");
-        let mut builder = S3ServiceBuilder::new(FileSystem::new(folder).expect("a file system"));
-        builder.set_auth(SimpleAuth::from_single("ann", "hush"));
-        let service = builder.build();
-        let state = Arc::new(State { fault: Mutex::new(Fault::None), requests: AtomicU64::new(0) });
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        runtime.spawn(serve(listener, service, Arc::clone(&state)));
-        Self { _runtime: runtime, port, state }
-    }
-
-    pub fn url(&self, more: &str) -> ObjectsUrl {
-        let url = format!("s3://{BUCKET}/a/b?endpoint=http://127.0.0.1:{}{more}", self.port);
-        url.parse::<ObjectsUrl>().expect("a url").with_keys(Keys { id: "ann".into(), secret: "hush".into() })
-    }
-
-    pub fn objects(&self, more: &str) -> Objects {
+    fn objects(&self, more: &str) -> Objects {
         Objects::open(self.url(more)).expect("a service")
     }
-
-    pub fn set(&self, fault: Fault) {
-        self.state.requests.store(0, Ordering::SeqCst);
-        *self.state.fault.lock().expect("no panic") = fault;
-    }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, state: Arc<State>) {
-    while let Ok((socket, _)) = listener.accept().await {
-        let (service, state) = (service.clone(), Arc::clone(&state));
-        let answer = service_fn(move |request: Request<Incoming>| answer(service.clone(), Arc::clone(&state), request));
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(socket), answer));
+impl ItsObjects for S3 {
+    fn url(&self, more: &str) -> ObjectsUrl {
+        let url = format!("s3://{BUCKET}/a/b?endpoint={}{more}", self.endpoint());
+        url.parse::<ObjectsUrl>().expect("a url").with_keys(Keys { id: KEY_ID.into(), secret: KEY_SECRET.into() })
     }
-}
-
-async fn answer(
-    service: S3Service,
-    state: Arc<State>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    let n = state.requests.fetch_add(1, Ordering::SeqCst);
-    let fault = *state.fault.lock().expect("no panic");
-    match fault {
-        Fault::Hangs => tokio::time::sleep(Duration::from_secs(3_600)).await,
-        Fault::FailsFrom(from) if n >= from => {
-            let mut failed = Response::new(Body::empty());
-            *failed.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            return Ok(failed);
-        }
-        Fault::FailsFrom(_) | Fault::None => {}
-    }
-    Ok(service.call(request.map(Body::from)).await.unwrap_or_else(|error| panic!("{error:?}")))
 }

@@ -4,8 +4,10 @@ mod encrypted;
 mod hung;
 mod keep;
 mod pooler;
+mod replicas;
 mod server;
 mod shared_feed;
+mod takeover;
 mod wanted;
 
 use threadkeep_postgres::{Clock, PostgresStore};

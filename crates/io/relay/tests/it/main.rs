@@ -106,3 +106,25 @@ fn a_flush_and_a_restart_lose_notes_and_end_nothing() {
     changed(&mut trouble, false);
     send_until_heard(&one, KEY, "c", &notes);
 }
+
+#[test]
+fn notes_go_over_encrypted_connections_to_a_server_that_is_trusted() {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let server = RedisServer::start_encrypted(&made.cert.pem(), &made.signing_key.serialize_pem()).expect("Redis");
+    let runtime = runtime();
+    let start = |url: String| {
+        let _here = runtime.enter();
+        Redis::start(url.parse().expect("a url"), Duration::from_secs(3_600))
+    };
+    let trusting = || start(format!("{}?ca={}", server.tls_url(), server.certificate().display()));
+    let (one, other) = (trusting(), trusting());
+    let (_followed, notes) = heard(&other, KEY, Since::Start);
+    send_until_heard(&one, KEY, "in private", &notes);
+    // The authorities of the system do not know it.
+    let stranger = start(server.tls_url());
+    let mut trouble = stranger.trouble();
+    let told = trouble.wait_for(Option::is_some);
+    let said = runtime.block_on(async { tokio::time::timeout(DEADLINE, told).await });
+    let said = said.expect("in time").expect("the relay lives").clone().expect("trouble");
+    assert!(said.starts_with("rediss://127.0.0.1") && said.contains("certificate"), "{said}");
+}

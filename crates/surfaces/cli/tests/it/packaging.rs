@@ -39,6 +39,40 @@ fn the_scripts_are_clean() {
     assert_eq!(run(shellcheck, b"").ok(), "");
 }
 
+/// Kinds, probes and references of the Kubernetes example, as a parser of YAML reads them: Debian's package `python3-yaml`.
+const KUBERNETES: &str = r#"
+import yaml
+parts = {part["kind"]: part for part in yaml.safe_load_all(open("packaging/kubernetes/threadkeep.yaml"))}
+pod = parts["Deployment"]["spec"]["template"]["spec"]
+server = pod["containers"][0]
+assert parts["Deployment"]["spec"]["replicas"] == 2
+for probe, path in ("liveness", "/healthz"), ("readiness", "/readyz"), ("startup", "/readyz"):
+    assert server[probe + "Probe"]["httpGet"] == {"path": path, "port": "http"}, probe
+mounted = [mount["name"] for part in pod["initContainers"] + pod["containers"] for mount in part["volumeMounts"]]
+assert set(mounted) == {volume["name"] for volume in pod["volumes"]}, mounted
+for part in server, parts["Job"]["spec"]["template"]["spec"]["containers"][0]:
+    assert all("secretKeyRef" in variable["valueFrom"] for variable in part["env"]), "a secret is written down"
+print(" ".join(sorted(parts)))
+for name in sorted(parts["ConfigMap"]["data"]):
+    print(name)
+"#;
+
+#[test]
+fn the_example_for_kubernetes_is_whole_and_names_settings_that_exist() {
+    let mut python = Command::new("python3");
+    python.current_dir(root()).args(["-c", KUBERNETES]);
+    let said = run(python, b"").ok();
+    let (kinds, settings) = said.split_once('\n').expect("lines");
+    assert_eq!(kinds, "ConfigMap Deployment Job PodDisruptionBudget Service");
+    let mut help = crate::support::threadkeep();
+    help.args(["config", "--json"]);
+    let known = run(help, b"").ok().to_lowercase();
+    for setting in settings.lines() {
+        let name = setting.trim_start_matches("THREADKEEP_").to_lowercase();
+        assert!(known.replace('-', "_").contains(&format!("\"{name}\"")), "there is no setting {setting}");
+    }
+}
+
 #[test]
 fn packages_have_the_version_of_the_binary() {
     let mut script = Command::new("sh");
