@@ -152,7 +152,8 @@ fn a_message_to_a_subagent_that_stayed_carries_files() {
         story.until("run_ended", 2).await;
         let shown = story.shown().await;
         assert!(shown.contains("tool error") && shown.contains("/missing"), "{shown}");
-        assert!(shown.contains("once more") && shown.contains("notes.txt"), "{shown}");
+        // The model of the subagent is given the file, after the message.
+        assert!(shown.contains("tool now [file notes.txt]\nbuy milk"), "{shown}");
         let page = story.engine.messages(child, Page::first()).await.expect("messages");
         let attached: Vec<_> = page.items.iter().flat_map(|it| it.body().expect("a body").attachments).collect();
         let paths: Vec<String> = attached.iter().filter_map(|it| it.path.as_ref()).map(ToString::to_string).collect();
