@@ -14,6 +14,7 @@ use threadkeep_store::BoxFuture;
 use crate::files::{FileIs, FileRecord};
 use crate::ground::plan::Plan;
 use crate::ground::view::View;
+use crate::ops::attach::is_received_at;
 use crate::{Engine, Error, Result};
 
 /// The capabilities that something needs.
@@ -197,8 +198,10 @@ impl Engine {
         if let Some(branch) = &write.branch {
             needs.extend(self.needs_of_branch(write.thread, branch).await?);
         }
+        let is_received = self.only_receives(write, commit).await?;
         for entry in &write.entries {
             match entry.kind {
+                Kind::FilesChanged if is_received => continue,
                 Kind::FilesChanged | Kind::ThreadChanged | Kind::ApprovalAnswered => {}
                 Kind::EnvChanged => {
                     needs.insert(Capability::SetEnv);
@@ -268,6 +271,41 @@ impl Engine {
             needs.retain(|capability| !matches!(capability, Capability::CodeEdit | Capability::DeleteFile));
         }
         Ok(needs)
+    }
+
+    /// Whether a write only queues a message for a subagent, with files that go to free places below `/attachments`. A
+    /// subagent that begins is given its files in the same way, without an approval.
+    async fn only_receives(&self, write: &Write, commit: &Commit) -> Result<bool> {
+        let (mut paths, mut attached) = (Vec::new(), BTreeSet::new());
+        for entry in &write.entries {
+            if entry.kind == Kind::RunWoken {
+                continue;
+            }
+            if !matches!(entry.kind, Kind::FilesChanged | Kind::MessageQueued) {
+                return Ok(false);
+            }
+            let entry = read(entry, commit)?;
+            if let Entry::FilesChanged(changed) = &entry {
+                for change in &changed.changes {
+                    let FileChange::Write { path, .. } = change else { return Ok(false) };
+                    paths.push(path.clone());
+                }
+            }
+            if let Entry::MessageQueued(queued) = &entry {
+                attached.extend(queued.message.attachments.iter().filter_map(|file| file.path.clone()));
+            }
+        }
+        let is_named = !paths.is_empty() && paths.iter().all(|path| attached.contains(path) && is_received_at(path));
+        if !is_named || write.branch.is_some() || self.parent_thread(write.thread).await?.is_none() {
+            return Ok(false);
+        }
+        let view = self.held_view(write.thread, None).await?;
+        for path in &paths {
+            if self.stat_in(&view, path).await?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The capabilities that a change of files needs. A file that goes to another path with its content is not

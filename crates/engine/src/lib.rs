@@ -83,7 +83,7 @@ pub use open_calls::OpenCalls;
 pub use ops::bring::{After, Arrival, Begins};
 pub use ops::files::{DeleteFile, MakeDirectory, MoveFile, NewFile, Over, RemoveDirectory, WriteFiles};
 pub use ops::list::{List, ThreadPage, ThreadSummary};
-pub use ops::run::{Beside, CallFacts, Progressed, Taking, Work, reason};
+pub use ops::run::{Beside, CallFacts, DEFAULT_AGENT, Progressed, Taking, Titling, Work, reason};
 pub use ops::subagent::SubagentThread;
 pub use ops::tool::Held;
 pub use ops::upload::{FileContent, Upload, Uploaded};

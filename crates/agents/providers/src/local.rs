@@ -23,8 +23,8 @@ pub struct Local {
 }
 
 /// The servers that answer within a moment, Ollama first. `ollama` and `llama` are their usual addresses, such as
-/// `127.0.0.1:11434` and `127.0.0.1:8080`.
-pub async fn find_local(ollama: &str, llama: &str) -> Vec<Local> {
+/// `127.0.0.1:11434` and `127.0.0.1:8080`; one that is not given is not looked for.
+pub async fn find_local(ollama: Option<&str>, llama: Option<&str>) -> Vec<Local> {
     let (ollama, llama) = tokio::join!(
         found("ollama", ollama, "/api/tags", "models", "name"),
         found("llama.cpp", llama, "/v1/models", "data", "id"),
@@ -32,7 +32,8 @@ pub async fn find_local(ollama: &str, llama: &str) -> Vec<Local> {
     ollama.into_iter().chain(llama).collect()
 }
 
-async fn found(program: &'static str, at: &str, path: &str, list: &str, name: &str) -> Option<Local> {
+async fn found(program: &'static str, at: Option<&str>, path: &str, list: &str, name: &str) -> Option<Local> {
+    let at = at?;
     let limits = Limits { connect: ANSWER_MAX, answer: ANSWER_MAX, bytes: LIST_BYTES_MAX };
     let address = Address::parse(&format!("http://{at}{path}")).ok()?;
     let request = http::Request::get(path).header(ACCEPT, "application/json").body(empty()).ok()?;

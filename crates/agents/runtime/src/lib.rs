@@ -7,6 +7,7 @@
 mod agent;
 mod code;
 pub mod context;
+mod default_agent;
 pub mod definitions;
 pub mod effects;
 pub mod endpoints;
@@ -23,6 +24,7 @@ pub mod starter;
 pub mod state;
 pub mod tools;
 
+pub use default_agent::LocalModels;
 pub use error::RuntimeError;
 pub use pack::NotPacked;
 pub use runtime::{Background, Builder, Runtime};

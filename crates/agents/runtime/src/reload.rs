@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use threadkeep_engine::Error;
 
-use crate::definitions::{Definition, Definitions, Kind, Name, Problems, stamp};
+use crate::definitions::{DefaultAgent, Definition, Definitions, FoundModel, Kind, Name, Problems, stamp};
 use crate::mcp::PREFIX;
 use crate::tools::is_built_in;
 
@@ -19,6 +19,8 @@ pub(crate) const POLL: Duration = Duration::from_secs(1);
 pub(crate) struct Present {
     folder: Option<PathBuf>,
     brought: BTreeMap<Name, Definition>,
+    /// Whether the agent `default` is built in.
+    has_default: bool,
     held: Mutex<Held>,
 }
 
@@ -27,11 +29,23 @@ struct Held {
     /// None before they were read.
     definitions: Option<Arc<Definitions>>,
     stamp: Option<blake3::Hash>,
+    /// A model for the agent `default` that no file names.
+    model: Option<FoundModel>,
 }
 
 impl Present {
-    pub(crate) fn new(folder: Option<PathBuf>, brought: BTreeMap<Name, Definition>) -> Self {
-        Self { folder, brought, held: Mutex::default() }
+    pub(crate) fn new(folder: Option<PathBuf>, brought: BTreeMap<Name, Definition>, has_default: bool) -> Self {
+        Self { folder, brought, has_default, held: Mutex::default() }
+    }
+
+    /// Gives the agent `default` this model, where no file defines one.
+    ///
+    /// # Errors
+    /// As [`Present::reload`].
+    pub(crate) fn model_found(&self, model: FoundModel) -> io::Result<()> {
+        let mut held = self.held();
+        held.model = Some(model);
+        self.read(&mut held).map(drop)
     }
 
     pub(crate) fn folder(&self) -> Option<&Path> {
@@ -78,13 +92,14 @@ impl Present {
     fn read(&self, held: &mut Held) -> io::Result<Arc<Definitions>> {
         // The stamp comes first: a file that changes while it is read is read again.
         let stamp = self.folder.as_deref().map(stamp).transpose()?;
-        let read = match &self.folder {
-            Some(folder) => Definitions::read_with(folder, &self.brought)?,
-            None => Definitions::without_folder(&self.brought),
+        let default = match self.has_default {
+            true => DefaultAgent::BuiltIn(held.model.as_ref()),
+            false => DefaultAgent::AsDefined,
         };
+        let read = Definitions::of(self.folder.as_deref(), &self.brought, default)?;
         let same = held.definitions.take().filter(|before| before.hash() == read.hash());
         let definitions = same.unwrap_or_else(|| Arc::new(read));
-        *held = Held { definitions: Some(Arc::clone(&definitions)), stamp };
+        (held.definitions, held.stamp) = (Some(Arc::clone(&definitions)), stamp);
         Ok(definitions)
     }
 

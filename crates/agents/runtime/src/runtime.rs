@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::agent::dispatch::dispatch;
 use crate::agent::summary::handoff_summary;
 use crate::context::request_of;
+use crate::default_agent::{LocalModels, Search};
 use crate::definitions::{Agent, Definition, Definitions, Kind, Model, Name, Prompt};
 use crate::effects::{EffectCall, RunEffects, RustEffects, run_effects};
 use crate::http::Http;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) tools: BTreeMap<String, RustTool>,
     pub(crate) effects: RustEffects,
     pub(crate) models: Models,
+    /// Looks for a model of the agent `default`; none if that agent is not built in.
+    pub(crate) search: Option<Search>,
     /// What the program gives to tools that run nowhere else.
     pub(crate) context: Option<Map<String, Value>>,
 }
@@ -65,6 +68,7 @@ pub struct Builder {
     mcp: Mcp,
     patience: Patience,
     context: Option<Map<String, Value>>,
+    default: Option<LocalModels>,
 }
 
 impl Builder {
@@ -139,6 +143,14 @@ impl Builder {
         self
     }
 
+    /// Has an agent `default` where the folder has none and a model is configured: `models/default`, a provider whose key
+    /// the instance has, or a model server on this machine at one of these ports.
+    #[must_use]
+    pub fn default_agent(mut self, local: LocalModels) -> Self {
+        self.default = Some(local);
+        self
+    }
+
     /// How long models are waited for, and how often they are asked.
     #[must_use]
     pub fn patience(mut self, patience: Patience) -> Self {
@@ -153,14 +165,15 @@ impl Builder {
 
     /// The runtime. It reads the folder when definitions are first asked for.
     pub fn build(self) -> Runtime {
-        let Self { engine, sandbox, folder, brought, tools, effects, mcp, patience, context } = self;
-        let (sandbox, present) = (sandbox.unwrap_or_default(), Arc::new(Present::new(folder, brought)));
+        let Self { engine, sandbox, folder, brought, tools, effects, mcp, patience, context, default } = self;
+        let present = Arc::new(Present::new(folder, brought, default.is_some()));
+        let (sandbox, search) = (sandbox.unwrap_or_default(), default.map(Search::new));
         crate::code::prepare(&sandbox);
         let (http, models) = (Http::default(), Models::new(patience));
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let known = Known { present: Arc::clone(&present), shared: Weak::clone(shared) };
             let engine = engine.defined_by(Arc::new(known));
-            Shared { engine, sandbox, present, http, mcp, tools, effects, models, context }
+            Shared { engine, sandbox, present, http, mcp, tools, effects, models, search, context }
         });
         Runtime { shared }
     }
@@ -174,7 +187,8 @@ impl Runtime {
             |server: &str, line: &str| tracing::info!(%server, %line, "an MCP server wrote to stderr"),
         ));
         let patience = Patience::default();
-        Builder { engine, sandbox: None, folder: None, brought, tools, effects, mcp, patience, context: None }
+        let (sandbox, folder, context, default) = (None, None, None, None);
+        Builder { engine, sandbox, folder, brought, tools, effects, mcp, patience, context, default }
     }
 
     /// The engine on which it works: the one that it was built on, which now asks its definitions about names. It acts for
@@ -266,6 +280,17 @@ impl Defined for Known {
 
     fn scopes(&self, agent: &str, name: &EnvName) -> bool {
         self.present.get().scopes(agent, name.as_str())
+    }
+
+    fn default_agent(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            // While the program ends, nothing starts.
+            let Some(shared) = self.shared.upgrade() else { return Err(Error::NoModel) };
+            match (Runtime { shared }).has_default_agent().await {
+                true => Ok(()),
+                false => Err(Error::NoModel),
+            }
+        })
     }
 
     fn request(&self, thread: &Thread) -> Option<Request> {

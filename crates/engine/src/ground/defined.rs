@@ -20,6 +20,12 @@ pub trait Defined: Send + Sync {
     /// Whether threads of this agent do not take the variable from the threads that they work for.
     fn scopes(&self, agent: &str, name: &EnvName) -> bool;
 
+    /// Passes if the agent `default` can work here.
+    ///
+    /// # Errors
+    /// [`Error::NoModel`](crate::Error::NoModel) if it is not defined and no model is configured for it.
+    fn default_agent(&self) -> BoxFuture<'_, Result<()>>;
+
     /// How the model of a thread's agent is asked; none if the agent is not defined.
     fn request(&self, thread: &Thread) -> Option<Request>;
 

@@ -366,6 +366,9 @@ pub enum Error {
         /// The name that is missing, and the nearest one.
         what: String,
     },
+    /// The agent `default` is not defined, and no model is configured for it.
+    #[error("no model is configured for the agent 'default'")]
+    NoModel,
     /// A definition, or one that it names, has mistakes.
     #[error("{what}")]
     DefinitionInvalid {
@@ -505,6 +508,7 @@ impl Error {
             Self::Embedder { .. } => ErrorCode::EmbedderFailed,
             Self::EnvNotFound { .. } => ErrorCode::EnvNotFound,
             Self::ToolNotFound { .. } => ErrorCode::ToolNotFound,
+            Self::NoModel => ErrorCode::NoModel,
             Self::DefinitionInvalid { .. } => ErrorCode::DefinitionInvalid,
             Self::SecretInFile { .. } => ErrorCode::SecretInFile,
             Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
@@ -551,6 +555,10 @@ impl Error {
             Self::ApprovalRequired { .. } => {
                 Some("wait for the answer, then try again; `threadkeep approvals approve ID` gives it")
             }
+            Self::NoModel => Some(
+                "start Ollama or llama.cpp on this machine; or set OPENAI_API_KEY or ANTHROPIC_API_KEY and start Threadkeep \
+                 again; or write the agent: threadkeep agents new default",
+            ),
             Self::CopyDiffers { .. } => Some(
                 "copy into an empty store, and let nobody write to it meanwhile; `threadkeep store doctor` finds damage",
             ),

@@ -23,6 +23,11 @@ const LOOKED_AT_FIRST: usize = 8;
 /// Where files that were received lie.
 const RECEIVED_AT: &str = "/attachments";
 
+/// Whether a path is one at which received files lie.
+pub(crate) fn is_received_at(path: &FilePath) -> bool {
+    path.as_str().strip_prefix(RECEIVED_AT).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// A file that is to go to another thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {

@@ -7,14 +7,17 @@ use std::collections::HashSet;
 
 use threadkeep_calls as calls;
 use threadkeep_calls::{
-    GetParent, ListSubagents, NewMessage, Notified, NotifyParent, Page, SetStatus, StatusSet, Subagent,
+    At, GetParent, ListSubagents, NewMessage, Notified, NotifyParent, Page, Queue, Queued, SetStatus, StatusSet,
+    Subagent,
 };
 use threadkeep_model::{
-    Attachment, Child, Content, Entry, FieldChanges, ItemKind, Json, MessageBody, MessageQueued, NewEntry, NewSegment,
-    Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp, Wait,
+    Attachment, Child, Content, Entry, FieldChanges, FilePath, ItemKind, Json, MessageBody, MessageQueued, NewEntry,
+    NewSegment, Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
+    Wait,
 };
 use threadkeep_store::{Item, ItemQuery, StoreError};
 
+use super::attach::Sent;
 use super::queue::queued;
 use super::text::not_blank;
 use crate::ground::carry::Carry;
@@ -22,6 +25,8 @@ use crate::ground::gate::{Change, open_for};
 use crate::ground::open_run::wakes;
 use crate::ground::plan::{Plan, tell_other, write};
 use crate::ground::policy::Verb;
+use crate::ground::redacted::redacted;
+use crate::ground::way_out::WayOut;
 use crate::{Engine, Error, Result, Show, Shown};
 
 /// The thread of a new subagent, and the files it was given.
@@ -155,18 +160,7 @@ impl Carry for NotifyParent {
             .tell(parent.id, || async {
                 let parent = engine.thread(parent.id).await?;
                 engine.refuse_queueing(&parent, message.silent).await?;
-                let mut message = message.clone();
-                let mut entries = Vec::new();
-                if !sent.is_empty() {
-                    let view = engine.view(parent.id, &parent.head, None).await?;
-                    let received = engine.receive(Some(&view), &parent.head.tally, &sent).await?;
-                    received.repoint(&mut message)?;
-                    message.attachments.extend(received.attachments.iter().cloned());
-                    entries.extend(received.told());
-                }
-                // Invariant: the message is the last entry, which its name is made of.
-                entries.push(Entry::MessageQueued(MessageQueued { message }));
-                entries.iter().try_for_each(|entry| engine.refuse_large(NewEntry::new(entry).bytes))?;
+                let entries = engine.queued_with(&parent, message.clone(), &sent).await?;
                 let plan = Plan::new(parent, entries);
                 if engine.expects().is_none() {
                     return Ok(plan);
@@ -208,6 +202,55 @@ impl Carry for SetStatus {
 }
 
 impl Engine {
+    /// Queues a message of the user for a thread, with files of the thread `sender`. The receiver gets them below
+    /// `/attachments` in the same commit.
+    ///
+    /// # Errors
+    /// As `queue`; [`Error::FileNotFound`] if the sender has no such file.
+    pub async fn queue_with_files(
+        &self,
+        at: At,
+        message: MessageBody,
+        (sender, paths): (ThreadId, &[FilePath]),
+    ) -> Result<Queued> {
+        let thread = self.resolve(at.thread).await?;
+        let message = match self.guard(WayOut::Call, thread).await? {
+            Some(redactor) => redacted(Queue { message: message.into() }, &redactor)?.message.body,
+            None => message,
+        };
+        let message = message.checked()?;
+        let mut request = vec![message.content.as_json().as_str().as_bytes()];
+        request.extend(paths.iter().map(|path| path.as_str().as_bytes()));
+        let (engine, thread) = self.enter(at, "queue-with-files", &request).await?;
+        let sent = engine.unless_repeated(thread, engine.sent_files(sender, paths, None)).await?;
+        let told = engine
+            .tell(thread, || async {
+                let thread = engine.thread(thread).await?;
+                engine.refuse_queueing(&thread, message.silent).await?;
+                let woken = wakes(&thread, Wait::Human).filter(|_| message.role == Role::User && !message.silent);
+                let entries = engine.queued_with(&thread, message.clone(), &sent).await?;
+                Ok(Plan::new(thread, woken.into_iter().chain(entries).collect()))
+            })
+            .await?;
+        queued(told)
+    }
+
+    /// The entries that queue a message with these files for a thread.
+    async fn queued_with(&self, to: &Thread, mut message: MessageBody, sent: &[Sent]) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        if !sent.is_empty() {
+            let view = self.view(to.id, &to.head, None).await?;
+            let received = self.receive(Some(&view), &to.head.tally, sent).await?;
+            received.repoint(&mut message)?;
+            message.attachments.extend(received.attachments.iter().cloned());
+            entries.extend(received.told());
+        }
+        // Invariant: the message is the last entry, which its name is made of.
+        entries.push(Entry::MessageQueued(MessageQueued { message }));
+        entries.iter().try_for_each(|entry| self.refuse_large(NewEntry::new(entry).bytes))?;
+        Ok(entries)
+    }
+
     /// Refuses a thread that is not at the version that the caller expects, where nothing is written to it.
     async fn check_expected(&self, thread: ThreadId) -> Result<()> {
         let current = self.head(thread, Verb::Change).await?.version;

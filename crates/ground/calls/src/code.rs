@@ -188,6 +188,8 @@ codes! {
     ImportConflict = "import_conflict": Conflict;
     /// A copy found something else on its target than in its source.
     CopyDiffers = "copy_differs": Conflict;
+    /// No model is configured for the agent `default`.
+    NoModel = "no_model": Conflict;
     /// A definition, or one that it names, has mistakes.
     DefinitionInvalid = "definition_invalid": Conflict;
     /// A server runs on the data folder already.

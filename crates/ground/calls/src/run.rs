@@ -67,6 +67,7 @@ impl StartRun {
             .versioned()
             .fails(&[
                 ErrorCode::RunOpen,
+                ErrorCode::NoModel,
                 ErrorCode::ThreadClosed,
                 ErrorCode::ThreadSuspended,
                 ErrorCode::ThreadTerminated,

@@ -225,6 +225,7 @@ impl Store for PostgresStore {
         let shared = Arc::clone(&self.shared);
         self.run_write(async move {
             let committed = commit::apply(&shared, &commit).await?;
+            fail::fail_point!("postgres-after-commit", |_| std::process::abort());
             for thread in &commit.threads {
                 shared.tell(match thread {
                     ThreadCommit::Create(create) => create.thread,

@@ -4,6 +4,7 @@
 //! `report` the table; they share `bench`, on files or on a `server`; `http` measures our server. The README says
 //! how to read it.
 
+mod agents;
 mod bench;
 mod code;
 mod effects;
@@ -77,6 +78,9 @@ enum Command {
     Code(CodeArgs),
     /// Effects: an append that schedules one beside an append, and how many that are due run in a second.
     Effects(EffectsArgs),
+    /// Agents: 200 at once on one server, each with 20 answers of a model and two tools: CPU for a step, memory of the server,
+    /// and appends of others beside them.
+    Agents(AgentsArgs),
     /// Imports: 10,000 sessions of another agent, 1 GB: CPU and memory, a second import, and when all can be searched.
     Import(ImportArgs),
     /// How good the search is: keeps conversations from a file, asks questions from another one, writes what is found.
@@ -183,6 +187,25 @@ struct CodeArgs {
 }
 
 #[derive(Args)]
+struct AgentsArgs {
+    /// Smaller sizes: shows that everything works, not how fast it is.
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured; medians are shown.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+    /// Agents that work at the same time [default: 200, or 8 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    agents: Option<u32>,
+    /// The program to measure [default: the one beside this one]
+    #[arg(long, value_name = "PATH")]
+    threadkeep: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct EffectsArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -273,6 +296,11 @@ fn main() -> ExitCode {
         Command::Effects(args) => {
             let sizes = effects::Sizes::of(args.place.quick);
             args.place.bench(usize::from(args.rounds)).and_then(|bench| effects::measure(&bench, &sizes, args.json))
+        }
+        Command::Agents(args) => {
+            let mut sizes = agents::Sizes::of(args.quick, usize::from(args.rounds));
+            sizes.agents = args.agents.map_or(sizes.agents, |agents| agents as usize);
+            agents::measure(&sizes, args.threadkeep, args.quick, args.json)
         }
         Command::Import(args) => {
             let sessions = args.sessions.unwrap_or(if args.place.quick { 100 } else { 10_000 });

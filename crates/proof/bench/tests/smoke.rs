@@ -338,3 +338,13 @@ fn effects_are_measured() {
         assert!(line["ours"].as_f64().is_some_and(|number| number.is_finite() && number > 0.0), "{line}");
     }
 }
+
+#[test]
+fn agents_are_measured() {
+    build_server();
+    let lines = objects(run(&["agents", "--quick", "--json"]));
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    for line in lines {
+        assert!(line["ours"].as_f64().is_some_and(|number| number.is_finite() && number > 0.0), "{line}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use threadkeep::{Invalid, MessageBody, Uuid};
+use threadkeep::{DEFAULT_AGENT, Invalid, MessageBody, Uuid};
 use threadkeep_calls::{self as calls, At, DefinitionKind, ErrorCode, Problem, RunEvent, Status, StreamStatus};
 
 use crate::context::Context;
@@ -32,7 +32,7 @@ pub(crate) struct Ask {
     /// The text; several words are joined by spaces, and - reads stdin
     #[arg(required = true)]
     text: Vec<String>,
-    /// The agent to assign the thread to first
+    /// The agent to assign the thread to first [default: that of the thread, else `default`]
     #[arg(long, value_name = "AGENT")]
     agent_id: Option<String>,
 }
@@ -91,17 +91,15 @@ impl Ask {
     }
 }
 
-/// Refuses an agent that no definition names: nothing would work on the run.
+/// Refuses an agent that no definition names: nothing would work on the run. Without one it is `default`.
 pub(crate) async fn refuse_undefined(context: &Context, agent: Option<&str>) -> Result<(), Failure> {
-    let Some(agent) = agent else {
-        let problem = Problem::new(Status::Conflict, ErrorCode::DefinitionNotFound, "the thread has no agent");
-        return Err(problem
-            .hint("name one with --agent-id; threadkeep agents list shows those that are defined")
-            .into());
-    };
+    let agent = agent.unwrap_or(DEFAULT_AGENT);
     let list = context.client.definitions().await?;
     if list.items.iter().any(|item| item.kind == DefinitionKind::Agents && item.name == agent) {
         return Ok(());
+    }
+    if agent == DEFAULT_AGENT {
+        return Err(Problem::from(threadkeep::Error::NoModel).into());
     }
     let detail = format!("the agent '{agent}' is not defined here");
     let hint = "threadkeep agents new NAME writes a first one; threadkeep agents list shows those that are defined";

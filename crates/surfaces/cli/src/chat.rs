@@ -22,12 +22,13 @@ Each line is a message. Ctrl-C stops the run of the agent, and at the prompt the
 Where a call needs an approval, answer y (yes, this call), n (no) or always (yes, and do not ask again on this thread).
 
 Examples:
-  threadkeep chat --agent-id helper         in a new thread
+  threadkeep chat                           with the agent `default`, in a new thread
+  threadkeep chat --agent-id helper         with another one
   threadkeep chat 4e36                      go on with a thread")]
 pub(crate) struct Chat {
     /// The thread: its id, the beginning of it, its title, or @last [default: a new one]
     thread: Option<String>,
-    /// The agent to talk with [default: that of the thread]
+    /// The agent to talk with [default: that of the thread, else `default`]
     #[arg(long, value_name = "AGENT")]
     agent_id: Option<String>,
 }

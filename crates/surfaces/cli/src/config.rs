@@ -120,7 +120,8 @@ impl File {
         settings.limits()?;
         let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
         let (key_file, definitions) = (settings.key_file(), settings.definitions());
-        Ok(Unflagged { checks, embedding, key_file, sandbox: settings.sandbox(), definitions })
+        let (sandbox, local_models) = (settings.sandbox(), settings.local_models());
+        Ok(Unflagged { checks, embedding, key_file, sandbox, definitions, local_models })
     }
 
     /// The line of the file with the setting `name`, and which file it is.

@@ -94,7 +94,8 @@ impl Context {
         let caller = acting.caller()?;
         let place = &place.clone().with_key_file(settings.key_file.clone());
         let definitions = settings.definitions.unwrap_or_else(|| place.definitions());
-        let inside = Inside { validation: settings.checks.settings(), sandbox: settings.sandbox, definitions };
+        let (validation, local_models) = (settings.checks.settings(), settings.local_models);
+        let inside = Inside { validation, sandbox: settings.sandbox, definitions, local_models };
         let Reached { mut client, store } = reach::reach(place, missing, inside.clone()).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
@@ -138,9 +139,9 @@ impl Context {
     /// Works on runs in this process, where no server does: until the handle is dropped.
     pub(crate) fn work_here(&self) -> Option<Background> {
         let Store::Open(engine) = &self.store else { return None };
-        let Inside { sandbox, definitions, .. } = &self.inside;
+        let Inside { sandbox, definitions, local_models, .. } = &self.inside;
         let runtime = Runtime::builder(engine.clone()).sandbox(Sandbox::new(sandbox.clone()));
-        Some(runtime.definitions(definitions).build().start())
+        Some(runtime.definitions(definitions).default_agent(*local_models).build().start())
     }
 
     /// The same engine, with vectors as the environment and the file say. It is only asked for where they are needed: an

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
+use threadkeep::runtime::LocalModels;
 use threadkeep::{Engine, sandbox};
 use threadkeep_client::{Client, Error, Exchange, Key, Request, Retry, Settings, Transport};
 use threadkeep_server::{Local, ValidationSettings};
@@ -17,6 +18,8 @@ pub(crate) struct Inside {
     pub(crate) sandbox: sandbox::Settings,
     /// The folder of definitions.
     pub(crate) definitions: PathBuf,
+    /// Where model servers on this machine are looked for.
+    pub(crate) local_models: LocalModels,
 }
 
 /// How requests travel within this process.
@@ -38,8 +41,8 @@ impl Transport for Within {
 
 /// A client of the store that `engine` has open. If the store is away, that is reported at once.
 pub(crate) fn client(engine: Engine, inside: Inside) -> Result<Client, Error> {
-    let Inside { validation, sandbox, definitions } = inside;
-    let local = Local::new(engine, validation, sandbox, Some(definitions));
+    let Inside { validation, sandbox, definitions, local_models } = inside;
+    let local = Local::new(engine, validation, sandbox, Some(definitions), local_models);
     let key = Key::new(local.key());
     let settings = Settings { retry: Retry::never(), answer_max: NEVER, silence_max: NEVER, ..Settings::default() };
     Client::over(Arc::new(Within(local)), "this process", key, settings)

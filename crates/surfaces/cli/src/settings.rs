@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use threadkeep::runtime::LocalModels;
 use threadkeep::sandbox::{self, Level, Protections};
 use threadkeep::{Engine, Invalid, Limits};
 use threadkeep_calls::{ErrorCode, Problem, Status};
@@ -93,6 +94,12 @@ pub(crate) struct ServerSettings {
     /// The folder of agents, prompts, models and tools [default: definitions in the data folder]
     #[arg(long, value_name = "DIR", env = "THREADKEEP_DEFINITIONS", hide_env = true)]
     definitions: Option<PathBuf>,
+    /// The port of Ollama on this machine, whose model the agent `default` asks where no key is set; 0 looks for none
+    #[arg(long, value_name = "PORT", default_value = "11434", env = "THREADKEEP_OLLAMA_PORT", hide_env = true)]
+    ollama_port: u16,
+    /// The port of llama.cpp on this machine, which is looked for in the same way
+    #[arg(long, value_name = "PORT", default_value = "8080", env = "THREADKEEP_LLAMA_CPP_PORT", hide_env = true)]
+    llama_cpp_port: u16,
     /// A Redis by which servers show each other text as it is made: redis://HOST:PORT, or rediss://… for encrypted connections (password in REDIS_PASSWORD)
     #[arg(long, value_name = "URL", env = "THREADKEEP_STREAMS", hide_env = true)]
     streams: Option<String>,
@@ -192,6 +199,7 @@ impl ServerSettings {
             validation: self.checks.settings(),
             sandbox: self.sandbox(),
             definitions: self.definitions(),
+            local_models: self.local_models(),
             webhooks: WebhookSettings { allow_private: self.webhooks_allow_private, ..WebhookSettings::default() },
             ..Settings::default()
         }
@@ -225,6 +233,11 @@ impl ServerSettings {
     /// The folder of definitions, if another one than usual is named.
     pub(crate) fn definitions(&self) -> Option<PathBuf> {
         self.definitions.clone()
+    }
+
+    /// Where model servers on this machine are looked for.
+    pub(crate) fn local_models(&self) -> LocalModels {
+        LocalModels { ollama: self.ollama_port, llama_cpp: self.llama_cpp_port }
     }
 
     /// How code is caged.
@@ -328,4 +341,6 @@ pub(crate) struct Unflagged {
     pub(crate) sandbox: threadkeep::sandbox::Settings,
     /// The folder of definitions, if another one than usual is named.
     pub(crate) definitions: Option<PathBuf>,
+    /// Where model servers on this machine are looked for.
+    pub(crate) local_models: LocalModels,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use threadkeep::runtime::Runtime;
+use threadkeep::runtime::{LocalModels, Runtime};
 use threadkeep::sandbox::{self, Sandbox};
 use threadkeep::{Engine, SystemWorld, Timestamp, World as _};
 use tokio::sync::watch;
@@ -67,6 +67,8 @@ pub struct Settings {
     pub sandbox: sandbox::Settings,
     /// The folder of definitions; `definitions` in the data folder unless it is set.
     pub definitions: Option<PathBuf>,
+    /// Where model servers on this machine are looked for, if the agent `default` needs one.
+    pub local_models: LocalModels,
     /// Whether the search index follows the log by itself, beside requests; else it is filled by backfills alone.
     pub search_index: bool,
     /// Whether a line about each request goes to stderr.
@@ -88,6 +90,7 @@ impl Default for Settings {
             validation: ValidationSettings::default(),
             sandbox: sandbox::Settings::default(),
             definitions: None,
+            local_models: LocalModels::default(),
             search_index: true,
             log: true,
         }
@@ -114,6 +117,7 @@ impl App {
         let runtime = Runtime::builder(engine.clone()).sandbox(sandbox.clone()).mcp_stderr(move |server, line| {
             lines.line(&McpLine { time: SystemWorld.now(), event: "mcp", server, line });
         });
+        let runtime = runtime.default_agent(settings.local_models);
         let runtime = match &settings.definitions {
             Some(folder) => runtime.definitions(folder),
             None => runtime,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{Request, Response};
+use threadkeep::runtime::LocalModels;
 use threadkeep::{Engine, sandbox};
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -32,6 +33,7 @@ impl Local {
         validation: ValidationSettings,
         sandbox: sandbox::Settings,
         definitions: Option<PathBuf>,
+        local_models: LocalModels,
     ) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,
@@ -42,6 +44,7 @@ impl Local {
             validation,
             sandbox,
             definitions,
+            local_models,
             ..Settings::default()
         };
         let key = Keys::draw_local();

@@ -12,6 +12,8 @@ use threadkeep_store::private;
 pub const KEY_FILE: &str = "secrets.key";
 /// Variables of the process whose names begin with this are variables of the instance.
 const INSTANCE: &str = "THREADKEEP_ENV_";
+/// Variables of providers, under the names that their own programs use.
+const OF_PROVIDERS: [&str; 4] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
 /// Most bytes of a key file.
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -133,13 +135,15 @@ impl KeyKeeper for Unnamed {
     }
 }
 
-/// The variables of this process that are variables of the instance: `THREADKEEP_ENV_NAME` is `NAME`.
+/// The variables of this process that are variables of the instance: `THREADKEEP_ENV_NAME` is `NAME`, and those of model
+/// providers keep their names. The first kind wins.
 pub fn instance_env() -> Vec<(EnvName, String)> {
     let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         let name = name.to_str()?.strip_prefix(INSTANCE)?.parse().ok()?;
         Some((name, value.into_string().ok()?))
     };
-    std::env::vars_os().filter_map(named).collect()
+    let usual = |name: &&str| Some((name.parse().ok()?, std::env::var(name).ok().filter(|value| !value.is_empty())?));
+    OF_PROVIDERS.iter().filter_map(usual).chain(std::env::vars_os().filter_map(named)).collect()
 }
 
 #[cfg(test)]

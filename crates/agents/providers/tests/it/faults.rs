@@ -141,9 +141,9 @@ async fn model_servers_of_this_machine_are_found() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").to_string()
     };
-    let found = find_local(&at, &closed).await;
+    let found = find_local(Some(&at), Some(&closed)).await;
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].program, found[0].models.as_slice()), ("ollama", &["llama3:8b".to_owned()][..]));
     assert_eq!(found[0].base_url, format!("http://{at}/v1"));
-    assert_eq!(find_local(&closed, &at).await, [], "another program there is not taken for one");
+    assert_eq!(find_local(Some(&closed), Some(&at)).await, [], "another program there is not taken for one");
 }

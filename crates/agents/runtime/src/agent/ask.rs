@@ -6,7 +6,7 @@ use serde_json::Value;
 use threadkeep_calls::StepRun;
 use threadkeep_engine::{Beside, ModelSide};
 use threadkeep_model::{Content, MessageBody, MessageStatus, ModelCall, Part, Role, RunOutcome, Usage};
-use threadkeep_providers::{Answer, AnswerPart, Piece, Prices, Problem};
+use threadkeep_providers::{Answer, AnswerPart, Piece, Prices, Problem, Protocol};
 
 use super::assemble::assemble;
 use super::hooked::Checked;
@@ -51,6 +51,8 @@ impl Working {
         };
         let prices: Vec<(String, Prices)> =
             chosen.models.iter().map(|model| (model.name.clone(), model.prices)).collect();
+        // A script plays a conversation, and knows nothing of titles.
+        let is_played = chosen.models.iter().any(|model| matches!(model.protocol, Protocol::Script(_)));
         let (began, place) = (Instant::now(), (self.run, self.attempt, self.steps + 1));
         let mut first = None;
         let mut asking = self.runtime.shared.models.ask(chosen.models, request);
@@ -81,6 +83,8 @@ impl Working {
                 Ok(Some(Piece::Thinking(_) | Piece::Call { .. })) => {
                     first.get_or_insert_with(|| began.elapsed());
                 }
+                // The first bytes came: a title that is asked for now does not delay them.
+                Ok(Some(Piece::Began { .. })) if !is_played => Box::pin(self.ask_title(&prompt)).await?,
                 Ok(Some(Piece::Began { .. })) => {}
                 Ok(Some(Piece::Discarded { why })) => {
                     tracing::warn!(thread = %self.thread, %why, "an answer broke off, and the model is asked again");

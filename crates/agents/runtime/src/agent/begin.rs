@@ -24,7 +24,7 @@ use crate::tools::{Call, ToolResult};
 /// The tool that starts a subagent under a name.
 pub(super) const CREATE_TOOL: &str = "subagent_create";
 /// Its argument with paths of files.
-const ATTACHMENTS: &str = "attachments";
+pub(super) const ATTACHMENTS: &str = "attachments";
 /// The tool that speaks to a subagent again.
 pub(super) const MESSAGE_TOOL: &str = "subagent_message";
 /// The status of a subagent that lacks variables, and the code of the answer that says so.
@@ -87,14 +87,17 @@ pub(super) fn own_tools(prompt: &Prompt, agents: &[String]) -> Vec<providers::To
             "agent": { "type": "string", "enum": agents, "description": "The agent that works" },
             MESSAGE: text("What it is asked"),
             "name": text("A name for this subagent"),
-            ATTACHMENTS: files,
+            ATTACHMENTS: files.clone(),
             "arguments": { "type": "object", "description": "More arguments, for agents that want some" },
         });
         tools.push(tool(CREATE_TOOL, "Starts a subagent.", properties, json!(["agent", MESSAGE])));
     }
     if lists(MESSAGE_TOOL) || prompt.tools.iter().any(|used| used.called.resumable != Resumable::No) {
-        let properties =
-            json!({ "referenceId": text("The reference of the subagent"), MESSAGE: text("What it is told") });
+        let properties = json!({
+            "referenceId": text("The reference of the subagent"),
+            MESSAGE: text("What it is told"),
+            ATTACHMENTS: files,
+        });
         let about = "Sends a message to a subagent that stayed.";
         tools.push(tool(MESSAGE_TOOL, about, properties, json!(["referenceId", MESSAGE])));
     }
@@ -179,7 +182,9 @@ impl Working {
         let parts = made.attachments.iter().filter_map(|file| {
             Some(file_part(file.path.as_ref()?.to_string(), file.mime_type.clone(), file.name.clone()))
         });
-        self.speak(child, call, (&order.message, parts.collect()), &order.used.called.resumable).await?;
+        let message = spoken(&order.message, parts.collect(), &order.used.called.resumable)?;
+        let at = At::of(child).keyed(self.key(call, "says")?);
+        self.engine.call(at, Queue { message: message.into() }).await?;
         Ok(Begun { child, blocks: order.used.called.blocking && was_ready, missing })
     }
 
@@ -213,25 +218,17 @@ impl Working {
         self.engine.call(At::of(self.thread).keyed(self.key(call, "child")?), subagent).await
     }
 
-    /// Queues a message for a subagent, once for a call. It says which side answers, if that is the second one.
+    /// Queues a message for a subagent that stayed, once for a call, with copies of these files of the caller.
     pub(super) async fn speak(
         &self,
         child: ThreadId,
         call: &str,
-        (text, files): (&str, Vec<Part>),
+        (text, files): (&str, &[FilePath]),
         to: &Resumable,
     ) -> Result<(), RuntimeError> {
-        let mut message = if files.is_empty() {
-            MessageBody::user(text)
-        } else {
-            let parts: Vec<Part> = std::iter::once(Part::Text { text: text.to_owned() }).chain(files).collect();
-            MessageBody::with_content(Role::User, Content::parts(&parts)?)
-        };
-        if let Resumable::Yes { receives: Receives::SideB, .. } = to {
-            Marks { stops: false, turn: Some(ModelSide::B) }.put(&mut message)?;
-        }
+        let message = spoken(text, Vec::new(), to)?;
         let at = At::of(child).keyed(self.key(call, "says")?);
-        self.engine.call(at, Queue { message: message.into() }).await?;
+        self.engine.queue_with_files(at, message, (self.thread, files)).await?;
         Ok(())
     }
 
@@ -317,6 +314,20 @@ impl Working {
         }
         Ok(())
     }
+}
+
+/// What a subagent is told. It says which side answers, if that is the second one.
+fn spoken(text: &str, files: Vec<Part>, to: &Resumable) -> Result<MessageBody, RuntimeError> {
+    let mut message = if files.is_empty() {
+        MessageBody::user(text)
+    } else {
+        let parts: Vec<Part> = std::iter::once(Part::Text { text: text.to_owned() }).chain(files).collect();
+        MessageBody::with_content(Role::User, Content::parts(&parts)?)
+    };
+    if let Resumable::Yes { receives: Receives::SideB, .. } = to {
+        Marks { stops: false, turn: Some(ModelSide::B) }.put(&mut message)?;
+    }
+    Ok(message)
 }
 
 /// A file as a part of a message: models see pictures, and the names of other files.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use threadkeep_engine::{Engine, Error, FeedReader, Owned, Result, Taking, Work};
+use threadkeep_engine::{DEFAULT_AGENT, Engine, Error, FeedReader, Owned, Result, Taking, Work};
 use threadkeep_model::{Account, Actor, ActorKind, Caller, ThreadId};
 use threadkeep_store::FeedNews;
 use tokio::task::{Id, JoinSet};
@@ -85,6 +85,9 @@ impl Dispatcher {
             for work in engine.find_work(own, &active).await? {
                 self.changed.insert(work.thread, work);
             }
+        }
+        if self.changed.values().any(|work| work.agent.as_deref() == Some(DEFAULT_AGENT)) {
+            self.runtime.has_default_agent().await;
         }
         for (thread, work) in std::mem::take(&mut self.changed) {
             if self.active.contains_key(&thread) || !self.is_ours(&work) {

@@ -5,7 +5,7 @@
 //! where the log ends. [`ask`] asks the model, [`calls`] carries out the calls that it made, [`subagent`] and [`begin`]
 //! those of agents, [`sub_prompt`] those of prompts, and [`watch`] tells of what others do to the run meanwhile.
 //! [`hooked`] and [`filtered`] call hooks on the way. [`assemble`] and [`models`] make the request and choose the model,
-//! [`summary`] has it summarize, and [`memories`] keeps what matters of a session.
+//! [`summary`] has it summarize, [`title`] has it name the thread, and [`memories`] keeps what matters of a session.
 
 mod ask;
 mod assemble;
@@ -22,6 +22,7 @@ mod sub_prompt;
 mod subagent;
 pub(crate) mod summary;
 mod tail;
+mod title;
 mod watch;
 mod work;
 

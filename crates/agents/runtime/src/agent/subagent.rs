@@ -8,7 +8,7 @@ use threadkeep_calls::{At, ListThreadRuns, NotifyParent, Run, Terminate};
 use threadkeep_engine::{Error, Page};
 use threadkeep_model::{Child, Lifecycle, ParentCommunication, Role, RunStatus, ThreadId, ThreadName, Wait};
 
-use super::begin::{Order, files_in};
+use super::begin::{ATTACHMENTS, Order, files_in};
 use super::calls::MESSAGE;
 use super::tail::{Tail, is_of_side_b};
 use super::work::Working;
@@ -126,8 +126,12 @@ impl Working {
         if text(MESSAGE).trim().is_empty() {
             return failed("the arguments are wrong: args.message: is missing");
         }
+        let files = match files_in(&call.args, Some(ATTACHMENTS)) {
+            Ok(files) => files,
+            Err(wrong) => return failed(&wrong),
+        };
         let receives = used.map(|used| used.called.resumable).unwrap_or_default();
-        self.speak(child.id, &call.id, (text(MESSAGE), Vec::new()), &receives).await?;
+        self.speak(child.id, &call.id, (text(MESSAGE), &files), &receives).await?;
         if blocking != Some(true) {
             return Ok(Delegated::Done(ToolResult::success(json!({ "referenceId": child.id, "status": "running" }))));
         }

@@ -76,7 +76,7 @@ impl<'a> ByModel<'a> {
                     Ok(Some(_)) => {}
                     Ok(None) => break None,
                     Err(why) => {
-                        tracing::warn!(thread = %self.on.thread, %why, "no model made a summary");
+                        tracing::warn!(thread = %self.on.thread, %why, "no model answered beside the conversation");
                         break None;
                     }
                 }

@@ -4,14 +4,16 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::json;
-use threadkeep_calls::{At, EndRun, GetRun, InjectionState, ListThreadRuns, NewMessage, RunStep, StepRun};
-use threadkeep_engine::{Beside, Engine, Error, ModelSide, Owned, Page, Progressed};
+use threadkeep_calls::{At, EndRun, GetRun, InjectionState, NewMessage, RunStep, StepRun};
+use threadkeep_engine::{Beside, Engine, Error, ModelSide, Owned, Progressed};
 use threadkeep_model::{FilePath, MessageBody, Role, RunOutcome, ThreadId, Timestamp, Uuid};
 use threadkeep_store::StoreError;
+use tokio::task::JoinHandle;
 
 use super::next::{Ending, Next, Progress, next};
 use super::reason;
 use super::tail::{Tail, word};
+use super::title::Made;
 use super::watch::{Watch, Why};
 use crate::definitions::{Agent, Kind, Prompt, Side};
 use crate::tools::{ATTACHED_MAX, Attempt};
@@ -19,8 +21,6 @@ use crate::{Runtime, RuntimeError};
 
 /// The pause after a commit that may pass a moment later.
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
-/// Messages of the beginning that a title is looked for in.
-const MESSAGES_OF_TITLE: usize = 10;
 /// How often an attempt begins again after a failure of the store.
 const TRIES_MAX: u32 = 5;
 
@@ -62,6 +62,8 @@ pub(super) struct Working {
     pub(super) on: Attempt,
     pub(super) agent: Option<Agent>,
     pub(super) watch: Watch,
+    /// The title that the model makes beside its first answer.
+    pub(super) title: Option<JoinHandle<Made>>,
 }
 
 impl Working {
@@ -99,6 +101,7 @@ impl Working {
             on,
             agent: None,
             watch,
+            title: None,
         };
         working.choose_agent();
         if working.is_dual() && working.steps > 0 {
@@ -333,29 +336,17 @@ impl Working {
         messages: Vec<NewMessage>,
     ) -> Result<Flow, RuntimeError> {
         let end = EndRun { run: self.run, attempt: self.attempt, status, reason: Some(reason.to_owned()), messages };
-        let titled_by = Box::pin(self.title_source()).await?;
+        let title = Box::pin(self.title_at_end()).await?;
         loop {
-            match Box::pin(self.engine.work_end(self.thread, end.clone(), titled_by.as_deref())).await {
-                Ok(_) => return Ok(Flow::Over),
+            match Box::pin(self.engine.work_end(self.thread, end.clone(), title.titling.clone())).await {
+                Ok(_) => {
+                    self.title_later(title);
+                    return Ok(Flow::Over);
+                }
                 Err(error) if is_over(&error) => return Ok(Flow::Over),
                 Err(error) => self.wait_after(error).await?,
             }
         }
-    }
-}
-
-impl Working {
-    /// The text from which a thread without a title gets one, after its first run: what was asked first.
-    async fn title_source(&self) -> Result<Option<String>, RuntimeError> {
-        let thread = self.engine.thread(self.thread).await?;
-        if self.agent.is_none() || thread.record.title.is_some_and(|title| !title.trim().is_empty()) {
-            return Ok(None);
-        }
-        let runs = self.engine.call(self.thread, ListThreadRuns { limit: Some(2), cursor: None }).await?.items;
-        if runs.len() > 1 {
-            return Ok(None);
-        }
-        self.said_by_person(Page::first().limit(MESSAGES_OF_TITLE)).await
     }
 }
 

@@ -14,6 +14,7 @@
 //! A set of definitions never changes: [`Definitions::read`] makes a new one. A broken file breaks only what reaches it:
 //! [`Definitions::agent`] refuses an agent whose prompt is broken, and gives all others.
 
+mod built_in;
 mod check;
 mod files;
 mod place;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use threadkeep_engine::Tokenizer;
 
 use crate::code::Described;
+pub(crate) use built_in::FoundModel;
 pub use files::{FILE_BYTES_MAX, FILES_MAX, Source};
 pub(crate) use files::{is_name, stamp};
 pub use problem::{Problem, Problems};
@@ -155,6 +157,15 @@ pub enum Definition {
     Text(String),
 }
 
+/// Where the agent `default` comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DefaultAgent<'a> {
+    /// Only from files and the program.
+    AsDefined,
+    /// It is built in where nothing else defines it and there is a model: `models/default`, or this one.
+    BuiltIn(Option<&'a FoundModel>),
+}
+
 /// All definitions of a folder.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
@@ -187,19 +198,38 @@ impl Definitions {
     /// # Errors
     /// As [`Definitions::read`].
     pub fn read_with(folder: &Path, brought: &BTreeMap<Name, Definition>) -> std::io::Result<Self> {
-        Ok(Self::of(files::read(folder)?, brought, folder))
+        Self::of(Some(folder), brought, DefaultAgent::AsDefined)
     }
 
-    /// Only those that the program brings.
-    pub(crate) fn without_folder(brought: &BTreeMap<Name, Definition>) -> Self {
-        Self::of(files::Files::default(), brought, Path::new(""))
+    /// Those of a folder, if there is one, and those that the program brings.
+    ///
+    /// # Errors
+    /// As [`Definitions::read`].
+    pub(crate) fn of(
+        folder: Option<&Path>,
+        brought: &BTreeMap<Name, Definition>,
+        default: DefaultAgent<'_>,
+    ) -> std::io::Result<Self> {
+        let files = folder.map(files::read).transpose()?.unwrap_or_default();
+        Ok(Self::checked(files, brought, folder.unwrap_or(Path::new("")), default))
     }
 
-    fn of(files: files::Files, brought: &BTreeMap<Name, Definition>, folder: &Path) -> Self {
+    fn checked(
+        files: files::Files,
+        brought: &BTreeMap<Name, Definition>,
+        folder: &Path,
+        default: DefaultAgent<'_>,
+    ) -> Self {
         let files::Files { sources, strays, hash } = files;
         let mut read = Self { sources, strays, hash, ..Self::default() };
         for name in brought.keys() {
             read.sources.insert(name.clone(), Source { file: PROGRAM.to_owned(), text: String::new() });
+        }
+        if let DefaultAgent::BuiltIn(model) = default
+            && let Some(added) = built_in::fill_in(&mut read.sources, model)
+        {
+            // With another model it is another set.
+            read.hash = blake3::hash(format!("{} {added}", read.hash).as_bytes()).to_hex().to_string();
         }
         for (name, source) in &read.sources {
             let parsed = brought.get(name).map_or_else(|| shapes::parse(name, source), |brought| Ok(brought.clone()));
@@ -225,7 +255,8 @@ impl Definitions {
     pub(crate) fn unreadable(folder: &Path, why: &std::io::Error, brought: &BTreeMap<Name, Definition>) -> Self {
         let what = format!("the folder cannot be read: {why}");
         let stray = Problem { file: folder.display().to_string(), line: 1, column: 1, what };
-        Self { strays: vec![stray], ..Self::without_folder(brought) }
+        let none = Self::checked(files::Files::default(), brought, Path::new(""), DefaultAgent::AsDefined);
+        Self { strays: vec![stray], ..none }
     }
 
     /// The hash of all files: two sets with the same hash are the same.

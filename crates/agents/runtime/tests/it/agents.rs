@@ -71,9 +71,14 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) async fn new(folder: TempDir, with: impl FnOnce(Builder) -> Builder) -> Self {
+        Self::on(folder, Create::titled("T"), with).await
+    }
+
+    /// One on a thread that is made in another way.
+    pub(crate) async fn on(folder: TempDir, create: Create, with: impl FnOnce(Builder) -> Builder) -> Self {
         let built = with(Runtime::builder(engine()).definitions(folder.path())).build();
         let engine = built.engine().clone();
-        let create = Create::titled("T").field("agentId", Json::string("helper"));
+        let create = create.field("agentId", Json::string("helper"));
         let thread = engine.create(create).await.expect("a thread").id;
         Self { engine, thread, _folder: folder, background: Some(built.start()) }
     }

@@ -12,5 +12,6 @@ mod requests;
 mod sub_prompts;
 mod subagents;
 mod support;
+mod titles;
 mod tokens;
 mod whole;

@@ -85,7 +85,7 @@ impl Models {
 }
 
 /// Reads one request: its path, and its JSON.
-async fn request(socket: &mut TcpStream) -> (String, Value) {
+pub(crate) async fn request(socket: &mut TcpStream) -> (String, Value) {
     let (mut bytes, mut some) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         let count = socket.read(&mut some).await.expect("a request");

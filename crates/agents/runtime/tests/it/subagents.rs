@@ -127,6 +127,47 @@ fn a_subagent_gets_the_files_that_its_caller_names() {
 }
 
 #[test]
+fn a_message_to_a_subagent_that_stayed_carries_files() {
+    run(|| async {
+        let folder = folder(&json!([ask_clerk(), { "text": "first {{result}}" }]), "", &[]);
+        let script = folder.path().join("scripts/play.json");
+        let clerk = json!([{ "text": "filed" }, { "text": "now {{user}}" }]);
+        with_clerk(&folder, &clerk, "{ name = \"clerk\", resumable = true }");
+        let story = Story::new(folder, |it| it).await;
+        let write = async |path: &str, text: &'static str| {
+            let file = NewFile::new(path, text).expect("a path");
+            story.engine.write_file(story.thread, file).await.expect("kept");
+        };
+        write("/notes.txt", "buy milk").await;
+        story.say("go").await;
+        story.ended().await;
+        let child = story.engine.children(story.thread).await.expect("children").remove(0).reference;
+        let call = |path: &str| {
+            let arguments = json!({ "referenceId": child, "message": "once more", "attachments": [path] });
+            json!({ "calls": [{ "name": "subagent_message", "arguments": arguments }] })
+        };
+        let more = [json!({}), json!({}), call("/missing"), call("/notes.txt"), json!({ "text": "then {{result}}" })];
+        std::fs::write(script, json!({ "answers": more }).to_string()).expect("a file");
+        story.say("again").await;
+        story.until("run_ended", 2).await;
+        let shown = story.shown().await;
+        assert!(shown.contains("tool error") && shown.contains("/missing"), "{shown}");
+        // The model of the subagent is given the file, after the message.
+        assert!(shown.contains("tool now [file notes.txt]\nbuy milk"), "{shown}");
+        let page = story.engine.messages(child, Page::first()).await.expect("messages");
+        let attached: Vec<_> = page.items.iter().flat_map(|it| it.body().expect("a body").attachments).collect();
+        let paths: Vec<String> = attached.iter().filter_map(|it| it.path.as_ref()).map(ToString::to_string).collect();
+        assert_eq!(paths, ["/attachments/notes.txt"], "{shown}");
+        // It is the receiver's own: what becomes of the original does not matter.
+        write("/notes.txt", "buy tea").await;
+        let path = paths[0].parse().expect("a path");
+        let content = story.engine.read_file(child, &path, None).await.expect("read").expect("a file");
+        assert_eq!(&content[..], b"buy milk");
+        story.stop().await;
+    });
+}
+
+#[test]
 fn subagent_create_refuses_agents_and_files_that_are_not_there() {
     for (arguments, expected) in [
         (json!({ "agent": "cook", "message": "x" }), "error there is no subagent 'cook'; the subagents: clerk"),

@@ -9,7 +9,7 @@ mod read;
 mod work;
 
 pub use own::{Taking, Work};
-pub use work::{Beside, CallFacts};
+pub use work::{Beside, CallFacts, Titling};
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub mod reason {
 }
 
 /// The agent of a thread that has none, when the runtime starts a run on it.
-const DEFAULT_AGENT: &str = "default";
+pub const DEFAULT_AGENT: &str = "default";
 
 /// The result of a start, a step or an end.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,12 @@ impl Carry for StartRun {
                     entries.extend(assigned(&thread, agent.as_deref(), self.executor));
                 }
                 let agent_id = record_agent(&thread, &entries);
+                if agent_id.as_deref() == Some(DEFAULT_AGENT)
+                    && self.executor == Executor::Runtime
+                    && let Some(defined) = &engine.defined
+                {
+                    defined.default_agent().await?;
+                }
                 let run = Run { agent_id, ..run };
                 if run.executor == Executor::Caller {
                     // What does not fit any more is summarized in the same commit, so that every later start is given

@@ -40,6 +40,21 @@ pub struct Beside {
     pub drops: Option<(MessageId, String)>,
 }
 
+/// How a thread without a title gets one when its first run ends.
+#[derive(Debug, Clone, Default)]
+pub struct Titling {
+    /// The text that the title is made from: its first line, cut to the length of a title.
+    pub from: String,
+    /// What the text took, if a model made it. It counts for the run.
+    pub usage: Usage,
+}
+
+/// The entry that gives a thread a title.
+fn titled(title: &str) -> Entry {
+    let fields = FieldChanges([("title".to_owned(), Json::string(title))].into());
+    Entry::ThreadChanged(ThreadChanged { fields })
+}
+
 /// What happened to the calls of a step, for an executor that goes on with them.
 #[derive(Debug, Clone, Default)]
 pub struct CallFacts {
@@ -66,20 +81,45 @@ impl Engine {
         Box::pin(self.take_step(thread, step, beside)).await
     }
 
-    /// Ends a run of the runtime. A thread without a title gets one that is made from `titled_by`, in the same commit.
+    /// Ends a run of the runtime. A thread without a title gets one in the same commit, if `titling` is given.
     ///
     /// # Errors
     /// As `end-run`.
-    pub async fn work_end(&self, thread: ThreadId, end: EndRun, titled_by: Option<&str>) -> Result<Progressed> {
-        let (end, titled_by) = match self.guard(WayOut::Call, Some(thread)).await? {
-            Some(redactor) => (redacted(end, &redactor)?, titled_by.map(|text| redactor.text(text).into_owned())),
-            None => (end, titled_by.map(str::to_owned)),
+    pub async fn work_end(&self, thread: ThreadId, end: EndRun, titling: Option<Titling>) -> Result<Progressed> {
+        let (end, titling) = match self.guard(WayOut::Call, Some(thread)).await? {
+            Some(redactor) => {
+                let redact = |it: Titling| Titling { from: redactor.text(&it.from).into_owned(), ..it };
+                (redacted(end, &redactor)?, titling.map(redact))
+            }
+            None => (end, titling),
         };
-        Box::pin(self.take_end(thread, end, titled_by.as_deref())).await
+        Box::pin(self.take_end(thread, end, titling)).await
     }
 
-    /// Ends a run. A thread without a title gets one that is made from `titled_by`, in the same commit.
-    pub(super) async fn take_end(&self, thread: ThreadId, end: EndRun, titled_by: Option<&str>) -> Result<Progressed> {
+    /// Gives a thread the title `better`, if its title is still the one that was made from the text `from`.
+    ///
+    /// # Errors
+    /// [`Error::ThreadNotFound`].
+    pub async fn improve_title(&self, thread: ThreadId, from: &str, better: &str) -> Result<()> {
+        let redactor = self.guard(WayOut::Call, Some(thread)).await?;
+        let redact = |text: &str| match &redactor {
+            Some(redactor) => title(&redactor.text(text)),
+            None => title(text),
+        };
+        let (made, better) = (redact(from), redact(better));
+        self.tell(thread, || async {
+            let thread = self.thread(thread).await?;
+            let is_made = thread.record.title.as_deref() == Some(made.as_str());
+            let entries = (is_made && !better.is_empty()).then(|| titled(&better)).into_iter().collect();
+            // A person's title that comes meanwhile is seen when this is decided again.
+            Ok(Plan::new(thread, entries).at_version())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Ends a run. A thread without a title gets one in the same commit, if `titling` is given.
+    pub(super) async fn take_end(&self, thread: ThreadId, end: EndRun, titling: Option<Titling>) -> Result<Progressed> {
         let reason = end.reason.map(checked_reason_code).transpose()?;
         let said = self.prepare_bodies(end.messages)?;
         let cut = match end.status {
@@ -91,7 +131,10 @@ impl Engine {
             if !said.bodies.is_empty() {
                 open_for(&thread, Change::Content)?;
             }
-            let run = running(&thread, end.run, end.attempt)?.clone();
+            let mut run = running(&thread, end.run, end.attempt)?.clone();
+            if let Some(titling) = &titling {
+                run.usage = run.usage.plus(titling.usage);
+            }
             let mut entries = Vec::new();
             let mut last = run.clone();
             if !said.bodies.is_empty() {
@@ -108,11 +151,12 @@ impl Engine {
                 entries.push(ended);
             }
             let untitled = thread.record.title.as_ref().is_none_or(|title| title.trim().is_empty());
-            if let Some(title) = titled_by.map(title).filter(|title| untitled && !title.is_empty()) {
-                let fields = FieldChanges([("title".to_owned(), Json::string(&title))].into());
-                entries.push(Entry::ThreadChanged(ThreadChanged { fields }));
-            }
-            Box::pin(self.waking_parent(Plan::new(thread, entries))).await
+            let title = titling.as_ref().map(|it| title(&it.from)).filter(|title| untitled && !title.is_empty());
+            entries.extend(title.as_deref().map(titled));
+            let plan = Plan::new(thread, entries);
+            // A person's title that comes meanwhile is seen when this is decided again.
+            let plan = if title.is_some() { plan.at_version() } else { plan };
+            Box::pin(self.waking_parent(plan)).await
         })
         .await
     }

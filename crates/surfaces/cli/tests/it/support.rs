@@ -78,6 +78,11 @@ pub fn threadkeep() -> Command {
     for name in names.iter().map(String::as_str).chain(["FAILPOINTS", "PGPASSWORD", "PGUSER"]) {
         command.env_remove(name);
     }
+    // No model of the machine on which the tests run is asked.
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"] {
+        command.env_remove(name);
+    }
+    command.env("THREADKEEP_OLLAMA_PORT", "0").env("THREADKEEP_LLAMA_CPP_PORT", "0");
     command
 }
 

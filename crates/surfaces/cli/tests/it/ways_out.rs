@@ -574,6 +574,7 @@ fn trace() {
                 Default::default(),
                 Default::default(),
                 None,
+                Default::default(),
             );
             let ask = async |method: &str, path: &str, body: String| {
                 let request = http::Request::builder()

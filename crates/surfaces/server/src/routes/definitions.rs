@@ -40,6 +40,8 @@ pub(crate) fn routes() -> Routes {
 }
 
 async fn list(_: Access, State(app): State<App>) -> Answer {
+    // The agent `default` is listed where it can work.
+    app.runtime.has_default_agent().await;
     Ok(json(&listed(&app.runtime.definitions())))
 }
 

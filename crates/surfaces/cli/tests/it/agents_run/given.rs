@@ -42,7 +42,8 @@ fn the_tokens_of_a_thread_cap_each_request() {
     write(&folder, "models/play.toml", &model);
     let serving = Serving::start(folder.path());
     for (tokens, sent) in [(70, 70), (1_000, 900)] {
-        let made = serving.ok("POST", "/v1/threads", &json!({ "agentId": "helper", "maxTokens": tokens }));
+        let made =
+            serving.ok("POST", "/v1/threads", &json!({ "title": "T", "agentId": "helper", "maxTokens": tokens }));
         let thread = made["id"].as_str().expect("an id");
         serving.ok("POST", &format!("/v1/threads/{thread}/queue"), &json!({ "role": "user", "content": "go" }));
         until(&serving, thread, |run| run["completedAt"].is_string());

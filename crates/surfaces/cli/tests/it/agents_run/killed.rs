@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::hooks::{Hook, hooks};
 use super::{files, thread, until};
@@ -18,13 +19,19 @@ const COMMITS: usize = 14;
 const COMMITS_WITH_HOOKS: usize = 20;
 
 /// A server that counts requests by their keys.
-struct Counting {
-    address: String,
+pub(super) struct Counting {
+    pub(super) address: String,
     seen: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl Counting {
-    fn start() -> Self {
+    /// How often the calls of a turn were carried out.
+    pub(super) fn counts(&self) -> Vec<usize> {
+        let seen = self.seen.lock().expect("no panic");
+        ["a", "b"].map(|call| seen.get(call).copied().unwrap_or_default()).to_vec()
+    }
+
+    pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let seen: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
@@ -58,6 +65,18 @@ fn answered(socket: TcpStream) -> Option<String> {
     key
 }
 
+/// An agent whose turn calls a tool at this address twice.
+pub(super) fn two_tools(folder: &TempDir, address: &str, repeatable: bool) {
+    let tool = format!(
+        "description = \"Sends\"\nmethod = \"POST\"\nurl = \"http://{address}/send\"\nneeds = []\nrepeatable = {repeatable}\n",
+    );
+    let answers = json!([
+        { "calls": [{ "name": "send", "id": "a" }, { "name": "send", "id": "b" }] },
+        { "text": "Sent." },
+    ]);
+    files(folder, &answers, &[("send.toml", &tool)]);
+}
+
 /// The conversation after a turn whose server dies after `commit` commits, and how often each call was carried out.
 fn dies_after(commit: usize, repeatable: bool) -> (Vec<Value>, Vec<usize>) {
     let (messages, counts, _) = dies_with_hooks(commit, repeatable, &[]);
@@ -68,15 +87,7 @@ fn dies_after(commit: usize, repeatable: bool) -> (Vec<Value>, Vec<usize>) {
 fn dies_with_hooks(commit: usize, repeatable: bool, all: &[Hook<'_>]) -> (Vec<Value>, Vec<usize>, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let counting = Counting::start();
-    let tool = format!(
-        "description = \"Sends\"\nmethod = \"POST\"\nurl = \"http://{}/send\"\nneeds = []\nrepeatable = {repeatable}\n",
-        counting.address
-    );
-    let answers = json!([
-        { "calls": [{ "name": "send", "id": "a" }, { "name": "send", "id": "b" }] },
-        { "text": "Sent." },
-    ]);
-    files(&folder, &answers, &[("send.toml", &tool)]);
+    two_tools(&folder, &counting.address, repeatable);
     let commits = if all.is_empty() { COMMITS } else { COMMITS_WITH_HOOKS };
     if !all.is_empty() {
         hooks(&folder, all);
@@ -113,9 +124,8 @@ fn dies_with_hooks(commit: usize, repeatable: bool, all: &[Hook<'_>]) -> (Vec<Va
     assert_eq!(ended["status"], "completed", "after {commit}: {ended}");
     let messages = second.ok("GET", &format!("/v1/threads/{thread}/messages?limit=100"), &Value::Null);
     let messages = messages["items"].as_array().expect("messages").clone();
-    let counts = counting.seen.lock().expect("no panic");
     let values = second.ok("GET", &format!("/v1/threads/{thread}/kv?limit=100"), &Value::Null);
-    (messages, ["a", "b"].map(|call| counts.get(call).copied().unwrap_or_default()).to_vec(), values)
+    (messages, counting.counts(), values)
 }
 
 /// Roles and what was said: `user go`, `assistant [a b]`, `tool a sent`.
@@ -143,24 +153,29 @@ fn shown(messages: &[Value]) -> Vec<String> {
 
 #[test]
 fn a_server_that_dies_at_any_commit_of_a_turn_leaves_nothing_undone_and_nothing_done_twice() {
-    let whole = ["user go", "assistant a b", "tool a sent", "tool b sent", "assistant Sent."];
     for repeatable in [false, true] {
         let deaths: Vec<_> =
             (0..COMMITS).map(|commit| (commit, std::thread::spawn(move || dies_after(commit, repeatable)))).collect();
         for (commit, death) in deaths {
             let (messages, counts) = death.join().expect("a turn");
-            let shown = shown(&messages);
-            if repeatable {
-                assert_eq!(shown, whole, "after {commit}");
-                continue;
-            }
-            assert!(counts.iter().all(|count| *count <= 1), "after {commit}: {counts:?} {shown:?}");
-            assert_eq!(shown.len(), whole.len(), "after {commit}: {shown:?}");
-            for (said, expected) in shown.iter().zip(whole) {
-                let broke_off = said.starts_with("tool ") && said.contains("broke off");
-                assert!(said == expected || broke_off, "after {commit}: {shown:?}");
-            }
+            whole_turn(&messages, &counts, repeatable, &format!("after {commit}"));
         }
+    }
+}
+
+/// The turn is whole: no call without its result, nothing done twice that may not be.
+pub(super) fn whole_turn(messages: &[Value], counts: &[usize], repeatable: bool, when: &str) {
+    let whole = ["user go", "assistant a b", "tool a sent", "tool b sent", "assistant Sent."];
+    let shown = shown(messages);
+    if repeatable {
+        assert_eq!(shown, whole, "{when}");
+        return;
+    }
+    assert!(counts.iter().all(|count| *count <= 1), "{when}: {counts:?} {shown:?}");
+    assert_eq!(shown.len(), whole.len(), "{when}: {shown:?}");
+    for (said, expected) in shown.iter().zip(whole) {
+        let broke_off = said.starts_with("tool ") && said.contains("broke off");
+        assert!(said == expected || broke_off, "{when}: {shown:?}");
     }
 }
 

@@ -1,11 +1,14 @@
 //! Agents that run, by the real binary: a model that plays a script, tools in workers and over HTTP, and servers that die.
 
+mod default;
 mod dual;
 mod given;
 mod hooks;
 #[cfg(feature = "failpoints")]
 mod killed;
 mod provider;
+#[cfg(feature = "failpoints")]
+mod two_servers;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,7 +34,7 @@ pub(crate) fn files(folder: &TempDir, answers: &Value, tools: &[(&str, &str)]) {
 }
 
 pub(crate) fn thread(serving: &Serving) -> String {
-    let made = serving.ok("POST", "/v1/threads", &json!({ "agentId": "helper" }));
+    let made = serving.ok("POST", "/v1/threads", &json!({ "title": "T", "agentId": "helper" }));
     made["id"].as_str().expect("an id").to_owned()
 }
 

@@ -10,8 +10,9 @@ use super::{SHOUT, files, thread, until};
 use crate::serve::Serving;
 use crate::support::DEADLINE;
 
-/// What a provider was asked: the key, and the JSON.
+/// What a provider was asked: the path, the key, and the JSON.
 pub(super) struct Asked {
+    pub(super) path: String,
     pub(super) key: String,
     pub(super) body: Value,
 }
@@ -37,9 +38,33 @@ pub(super) fn provider(answers: Vec<(&'static str, String)>) -> (String, Receive
     (address, asked)
 }
 
+/// A server that answers each request, by its path and its JSON, with the head and the body that `answer` gives. It
+/// answers several at once.
+pub(super) fn answering(
+    listener: TcpListener,
+    answer: impl Fn(&Asked) -> (&'static str, String) + Send + Sync + 'static,
+) {
+    let answer = std::sync::Arc::new(answer);
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let answer = std::sync::Arc::clone(&answer);
+            std::thread::spawn(move || {
+                let Some(asked) = read(&socket) else { return };
+                let (head, body) = answer(&asked);
+                let length = body.len();
+                let whole = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+                drop(socket.write_all(whole.as_bytes()));
+            });
+        }
+    });
+}
+
 fn read(socket: &TcpStream) -> Option<Asked> {
     let mut reader = BufReader::new(socket.try_clone().ok()?);
     let (mut key, mut length, mut line) = (String::new(), 0, String::new());
+    reader.read_line(&mut line).ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    line.clear();
     while reader.read_line(&mut line).ok()? > 2 {
         let (name, value) = line.trim_end().split_once(':').unwrap_or((&line, ""));
         match name.to_ascii_lowercase().as_str() {
@@ -51,7 +76,8 @@ fn read(socket: &TcpStream) -> Option<Asked> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Asked { key, body: serde_json::from_slice(&body).ok()? })
+    let body = if length == 0 { Value::Null } else { serde_json::from_slice(&body).ok()? };
+    Some(Asked { path, key, body })
 }
 
 pub(super) fn stream(chunks: &[Value]) -> (&'static str, String) {

@@ -95,6 +95,7 @@ pages! {
     ThreadExists "thread_exists";
     ImportConflict "import_conflict";
     CopyDiffers "copy_differs";
+    NoModel "no_model";
     DefinitionInvalid "definition_invalid";
     ServerRunning "server_running";
     VersionConflict "version_conflict";
