@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use serde_json::{Map, Value};
+use threadkeep_calls::RequiredVariable;
 use threadkeep_engine::{Defined, Engine, Error, KnowEffects, Request};
-use threadkeep_model::{EffectName, EnvName, Thread};
+use threadkeep_model::{EffectName, EnvName, RunSide, Thread};
 use threadkeep_providers::{Models, Patience};
 use threadkeep_sandbox::Sandbox;
 use threadkeep_store::BoxFuture;
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 use crate::agent::dispatch::dispatch;
 use crate::agent::summary::handoff_summary;
 use crate::context::request_of;
-use crate::definitions::{Agent, Definition, Definitions, Kind, Model, Name, Prompt};
+use crate::definitions::{Agent, Definition, Definitions, Kind, Model, Name, Prompt, Variable};
 use crate::effects::{EffectCall, RunEffects, RustEffects, run_effects};
 use crate::http::Http;
 use crate::mcp::Mcp;
@@ -266,6 +267,14 @@ impl Defined for Known {
 
     fn scopes(&self, agent: &str, name: &EnvName) -> bool {
         self.present.get().scopes(agent, name.as_str())
+    }
+
+    fn required(&self, agent: &str) -> Vec<RequiredVariable> {
+        self.present.get().required_for_itself(agent).iter().filter_map(Variable::shown).collect()
+    }
+
+    fn prompt_path(&self, agent: &str, side: RunSide) -> Vec<String> {
+        self.present.get().prompt_path(agent, side)
     }
 
     fn request(&self, thread: &Thread) -> Option<Request> {

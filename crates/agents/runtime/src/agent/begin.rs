@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use threadkeep_calls::{At, GetAccountEnv, ListThreadRuns, Queue, SetStatus, Subagent};
-use threadkeep_engine::{Engine, Error, ModelSide, Page};
+use threadkeep_engine::{Engine, Error, Page};
 use threadkeep_model::{
     Content, EnvName, FilePath, IdempotencyKey, Invalid, MessageBody, ParentCommunication, Part, Position, Role,
-    ThreadId,
+    RunSide, ThreadId,
 };
 use threadkeep_providers as providers;
 
@@ -228,7 +228,7 @@ impl Working {
             MessageBody::with_content(Role::User, Content::parts(&parts)?)
         };
         if let Resumable::Yes { receives: Receives::SideB, .. } = to {
-            Marks { stops: false, turn: Some(ModelSide::B) }.put(&mut message)?;
+            Marks { stops: false, turn: Some(RunSide::B) }.put(&mut message)?;
         }
         let at = At::of(child).keyed(self.key(call, "says")?);
         self.engine.call(at, Queue { message: message.into() }).await?;
