@@ -3,6 +3,9 @@
 export const definitions: Record<string, string> = {
   "agents/helper.toml": 'type = "ai_human"\ndescription = "Helps."\n\n[sideA]\nprompt = "helper"\n',
   "prompts/helper.toml": 'prompt = "You help."\nmodel = "default"\ntools = ["count_words"]\n',
+  "agents/clerk.toml": 'type = "ai_human"\n\n[sideA]\nprompt = "clerk"\n',
+  "prompts/clerk.toml":
+    'prompt = "File."\nmodel = "default"\n[[variables]]\nname = "TOKEN"\ntype = "text"\nrequired = true\nscoped = true\ndescription = "Opens the archive"\n',
   "models/default.toml": 'provider = "openai"\nmodel = "llama3.2"\nbaseUrl = "http://127.0.0.1:9/v1"\n',
   "tools/count_words.ts": `
     import { defineTool, z } from "threadkeep";

@@ -330,7 +330,7 @@ test("variables: a value or an error; unknown ones and those of the account are 
 
 test("definitions are listed and loaded; a missing one is an error", async () => {
   const state = await opened();
-  assert.deepEqual([state.getAgentNames(), state.getPromptNames(), state.getModelNames()], [["helper"], ["helper"], ["default"]]);
+  assert.deepEqual([state.getAgentNames(), state.getPromptNames(), state.getModelNames()], [["clerk", "helper"], ["clerk", "helper"], ["default"]]);
   const agent = await state.loadAgent<{ name: string; type: string; sideA: { prompt: string } }>("helper");
   assert.deepEqual([agent.name, agent.type, agent.sideA.prompt], ["helper", "ai_human", "helper"]);
   assert.equal((await state.loadPrompt<{ model: string }>("helper")).model, "default");
@@ -499,18 +499,39 @@ test("calls keep the order in which they were made", async () => {
   assert.equal((await keep.threads.listQueuedTools(state.threadId).all()).length, 3);
 });
 
-/** Members that no call of the server carries out yet. */
-const NOT_AVAILABLE = ["execution.forceTurn"];
-
-test("the members that are not available say so, and there are no others", async () => {
+test("a side of a run with two is given the next turn", async () => {
   const state = await opened();
-  await keep.threads.startRun(state.threadId, { executor: "caller" });
+  const run = await keep.threads.startRun(state.threadId, { executor: "caller" });
+  const step = (side: "a" | "b") => keep.runs.step(run.id, { attempt: run.attempt, model: { model: "m", side } });
   await state.refresh();
-  const refused: string[] = [];
-  state.execution!.forceTurn("b");
-  await assert.rejects(state.settled(), (error: unknown) => {
-    refused.push(/^(\S+) is not available/.exec((error as Error).message)![1]!);
-    return code("not_available")(error);
-  });
-  assert.deepEqual(refused, NOT_AVAILABLE);
+  const present = () => state.execution!;
+  present().forceTurn("b");
+  await assert.rejects(state.settled(), code("run_has_one_side"), "no step has named its side yet");
+  await step("a");
+  await state.refresh();
+  present().forceTurn("b");
+  await state.settled();
+  assert.equal((await keep.threads.getExecution(state.threadId))?.forcedSide, "b");
+  await step("b");
+  await step("a");
+  await state.refresh();
+  const { currentSide, stepCount, sideAStepCount, sideBStepCount } = present();
+  assert.deepEqual([currentSide, stepCount, sideAStepCount, sideBStepCount], ["a", 3, 2, 1]);
+  assert.equal((await keep.threads.getExecution(state.threadId))?.forcedSide, undefined, "it was taken up");
+  const over = present();
+  await keep.runs.end(run.id, { attempt: run.attempt });
+  over.forceTurn("a");
+  await assert.rejects(state.settled(), code("run_over"));
+});
+
+test("a subagent is supplied with its variables", async () => {
+  const state = await opened();
+  const { id } = await keep.threads.createSubagent(state.threadId, { name: "clerk", agentId: "clerk" });
+  const before = await keep.threads.getVariables(state.threadId, id);
+  assert.deepEqual(before, { required: [{ name: "TOKEN", type: "text", description: "Opens the archive" }], missing: ["TOKEN"] });
+  await assert.rejects(keep.threads.supplyVariables(state.threadId, id, { env: { TOKN: "x" } }), code("invalid_body"));
+  const after = await keep.threads.supplyVariables(state.threadId, id, { env: { TOKEN: "open sesame" } });
+  assert.deepEqual(after.missing, []);
+  assert.equal(await (await keep.state(id)).env("TOKEN"), "open sesame");
+  await assert.rejects(keep.threads.getVariables(state.threadId, state.threadId), code("thread_not_found"));
 });

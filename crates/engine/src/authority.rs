@@ -227,6 +227,7 @@ impl Engine {
                 | Kind::RunStarted
                 | Kind::RunStepped
                 | Kind::RunStopAsked
+                | Kind::RunTurnAsked
                 | Kind::RunWoken
                 | Kind::RunEnded
                 | Kind::SkillActivated

@@ -234,6 +234,7 @@ fn check_body(entry: &Entry, position: Position) -> Result<(), Invalid> {
             }
         }
         Entry::RunStopAsked(asked) => check_run(&asked.run),
+        Entry::RunTurnAsked(asked) => check_run(&asked.run),
         Entry::RunWoken(woken) => check_run(&woken.run),
         Entry::Truncated(_)
         | Entry::ExecutionStepped(_)

@@ -88,7 +88,7 @@ pub use ops::subagent::SubagentThread;
 pub use ops::tool::Held;
 pub use ops::upload::{FileContent, Upload, Uploaded};
 pub use process::Owned;
-pub use request::{CONVERSATION_TOKENS, CountTokens, Estimate, ModelSide, Request, Tokenizer, Wanted};
+pub use request::{CONVERSATION_TOKENS, CountTokens, Estimate, Request, Tokenizer, Wanted};
 pub use search::{Hit, HitMessage, IndexStatus, Search};
 pub use shown::{AppendedMessages, Seen, ShownHistory, ShownMessages, ShownValues, gc_shown};
 pub use threadkeep_tree::{Case, Match, Mode};

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use threadkeep_calls::ModelMessage;
-use threadkeep_model::{Content, Invalid, MessageBody, MessageId, Part, Role};
+use threadkeep_model::{Content, Invalid, MessageBody, MessageId, Part, Role, RunSide};
 
 use crate::open_calls::no_result;
-use crate::request::ModelSide;
+use crate::request::wrote;
 
 /// The result given for a call that never had one.
 pub(crate) const NO_RESULT: &str = "This call has no result.";
@@ -20,11 +20,11 @@ struct Waiting {
 }
 
 /// The messages as the model of `side` is given them: its own as the assistant's, those of the other side as the user's.
-pub(crate) fn for_model(said: Vec<(MessageId, MessageBody)>, side: ModelSide) -> Result<Vec<ModelMessage>, Invalid> {
+pub(crate) fn for_model(said: Vec<(MessageId, MessageBody)>, side: RunSide) -> Result<Vec<ModelMessage>, Invalid> {
     let mut given = Vec::with_capacity(said.len());
     let mut waiting = Waiting::default();
     for (id, body) in said {
-        let is_own = side.wrote(&body);
+        let is_own = wrote(side, &body);
         let MessageBody { role, name, content, .. } = body;
         let role = match role {
             Role::User | Role::Assistant if is_own => Role::Assistant,
@@ -119,7 +119,7 @@ mod tests {
                 MessageBody::with_content(role.parse().expect("a role"), Content::from_json(content).expect("content"));
             (MessageId { segment: SegmentId::from_bits(1), position: Position(at as u64 + 1) }, body)
         });
-        let given = for_model(messages.collect(), ModelSide::A).expect("messages");
+        let given = for_model(messages.collect(), RunSide::A).expect("messages");
         let shown = given.iter().map(|message| {
             let parts = message.content.to_parts().into_iter().map(|part| match part {
                 Part::Text { text } => text,

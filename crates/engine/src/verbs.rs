@@ -179,6 +179,16 @@ verbs! {
     /// # Errors
     /// [`crate::Error::RunNotFound`].
     stop_run(StopRun) -> calls::Run;
+    /// Asks that a side of a run with two speak next. The executor takes this up before its next step.
+    ///
+    /// # Errors
+    /// [`crate::Error::RunNotFound`]; [`crate::Error::RunOver`]; [`crate::Error::RunHasOneSide`].
+    force_turn(ForceTurn) -> calls::Run;
+    /// The open run of a thread as `ThreadState` shows it; none at rest.
+    ///
+    /// # Errors
+    /// [`crate::Error::ThreadNotFound`].
+    execution(GetExecution) -> Option<calls::ExecutionState>;
     /// Schedules an effect. Its handler runs once the delay has passed, in any process that has one, also after a restart.
     ///
     /// # Errors

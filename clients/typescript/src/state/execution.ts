@@ -1,7 +1,7 @@
 // The run that is open on a thread, as ThreadState shows it.
 
 import type { ExecutionState, Message } from "../../types/thread-state.js";
-import type { Run } from "../printed/types.js";
+import type * as t from "../printed/types.js";
 
 /** What a run asks of the state that it belongs to. */
 export interface Asking {
@@ -12,24 +12,27 @@ export interface Asking {
 /** A run as it was when the state was loaded. Its signal goes on through later ones. */
 export class RemoteExecution implements ExecutionState {
   readonly flowId: string;
-  // A caller works for side A: a person is the other side.
-  readonly currentSide: "a" | "b" = "a";
+  readonly currentSide: "a" | "b";
   readonly stepCount: number;
   readonly sideAStepCount: number;
-  readonly sideBStepCount = 0;
+  readonly sideBStepCount: number;
   readonly stopped: boolean;
+  readonly promptPath: string[];
   readonly abortSignal: AbortSignal;
 
   constructor(
-    run: Run,
+    run: t.ExecutionState,
     readonly messageHistory: Message[],
-    readonly promptPath: string[],
     abort: AbortController,
     private readonly asking: Asking,
   ) {
-    this.flowId = run.id;
-    this.stepCount = this.sideAStepCount = run.stepCount;
-    this.stopped = run.stopRequestedAt != null;
+    this.flowId = run.flowId;
+    this.currentSide = run.currentSide;
+    this.stepCount = run.stepCount;
+    this.sideAStepCount = run.sideAStepCount;
+    this.sideBStepCount = run.sideBStepCount;
+    this.stopped = run.stopped;
+    this.promptPath = run.promptPath;
     this.abortSignal = abort.signal;
     if (this.stopped) abort.abort();
   }

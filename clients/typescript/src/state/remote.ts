@@ -87,7 +87,7 @@ export class RemoteThreadState implements state.ThreadState {
     const [children, definitions] = await Promise.all([this.keep.threads.listSubagents(this.name).all(), this.keep.definitions.list()]);
     const named = (kind: string) => definitions.items.filter((one) => one.kind === kind).map((one) => one.name);
     const names = { models: named("models"), prompts: named("prompts"), agents: named("agents") };
-    this.snapshot = { thread, names, children: children.map(child), execution: await this.running(thread, names.agents) };
+    this.snapshot = { thread, names, children: children.map(child), execution: await this.running() };
   }
 
   /** Waits until what was begun without waiting is done, and throws what failed. */
@@ -400,21 +400,18 @@ export class RemoteThreadState implements state.ThreadState {
     return { attachments: await Promise.all(inputs.map(look)) };
   }
 
-  private async running(thread: t.Thread, agents: string[]): Promise<RemoteExecution | null> {
-    const { run } = thread;
-    if (this.aborts && this.aborts.run !== run?.id) {
+  private async running(): Promise<RemoteExecution | null> {
+    const run = await this.ask((threads, id) => threads.getExecution(id));
+    if (this.aborts && this.aborts.run !== run?.flowId) {
       this.aborts.controller.abort();
       this.aborts = undefined;
     }
     if (!run) return null;
-    this.aborts ??= { run: run.id, controller: new AbortController() };
+    this.aborts ??= { run: run.flowId, controller: new AbortController() };
     const { messages } = await this.getMessages({ limit: HISTORY_MESSAGES_MAX, includeSilent: true });
-    const agent = run.agentId ?? "";
-    const defined = agents.includes(agent) ? await orNull(this.loadAgent<{ sideA?: { prompt?: string } }>(agent), "definition_invalid") : null;
-    const prompt = defined?.sideA?.prompt;
-    return new RemoteExecution(run, messages, prompt ? [prompt] : [], this.aborts.controller, {
+    return new RemoteExecution(run, messages, this.aborts.controller, {
       stop: (id) => this.later(() => this.keep.runs.stop(id)),
-      forceTurn: () => this.later(() => Promise.reject(notAvailable("execution.forceTurn"))),
+      forceTurn: (id, side) => this.later(() => this.keep.runs.forceTurn(id, { side })),
     });
   }
 
@@ -439,11 +436,6 @@ const NO_FILE = ["file_not_found", "is_a_directory"];
 const isRoot = (path: string) => rooted(path) === "/";
 
 const ids = (waiting: t.Queued[]) => waiting.map((one) => one.id).join();
-
-/** A member that no server carries out yet. */
-function notAvailable(member: string): ThreadkeepError {
-  return new ThreadkeepError(`${member} is not available: the server has no call for it`, "not_available");
-}
 
 /** What the server gets, checked: nothing is dropped in silence. */
 function json<T>(value: T): T {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use serde_json::{Map, Value};
+use threadkeep_calls::RequiredVariable;
 use threadkeep_engine::{Defined, Engine, Error, KnowEffects, Request};
-use threadkeep_model::{EffectName, EnvName, Thread};
+use threadkeep_model::{EffectName, EnvName, RunSide, Thread};
 use threadkeep_providers::{Models, Patience};
 use threadkeep_sandbox::Sandbox;
 use threadkeep_store::BoxFuture;
@@ -18,7 +19,7 @@ use crate::agent::dispatch::dispatch;
 use crate::agent::summary::handoff_summary;
 use crate::context::request_of;
 use crate::default_agent::{LocalModels, Search};
-use crate::definitions::{Agent, Definition, Definitions, Kind, Model, Name, Prompt};
+use crate::definitions::{Agent, Definition, Definitions, Kind, Model, Name, Prompt, Variable};
 use crate::effects::{EffectCall, RunEffects, RustEffects, run_effects};
 use crate::http::Http;
 use crate::mcp::Mcp;
@@ -291,6 +292,14 @@ impl Defined for Known {
                 false => Err(Error::NoModel),
             }
         })
+    }
+
+    fn required(&self, agent: &str) -> Vec<RequiredVariable> {
+        self.present.get().required_for_itself(agent).iter().filter_map(Variable::shown).collect()
+    }
+
+    fn prompt_path(&self, agent: &str, side: RunSide) -> Vec<String> {
+        self.present.get().prompt_path(agent, side)
     }
 
     fn request(&self, thread: &Thread) -> Option<Request> {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use threadkeep_model::{MessageBody, MessageId, Part, Role};
+use threadkeep_model::{MessageBody, MessageId, Part, Role, RunSide};
 
-use crate::request::ModelSide;
+use crate::request::wrote;
 
 /// A message of the thread as it was read, with its tokens.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,11 +16,11 @@ pub(crate) struct Said {
 
 /// Where a window may begin: `true` for each message that has no open call before it, so that no call is parted from its
 /// result.
-pub(crate) fn beginnings(said: &[Said], side: ModelSide) -> Vec<bool> {
+pub(crate) fn beginnings(said: &[Said], side: RunSide) -> Vec<bool> {
     let mut open: HashSet<String> = HashSet::new();
     said.iter()
         .map(|Said { body, .. }| {
-            let is_step = side.wrote(body);
+            let is_step = wrote(side, body);
             let parts = parts(body);
             let results: Vec<&str> = parts.iter().filter_map(result_of).collect();
             let begins = is_step || (open.is_empty() && (results.is_empty() || results.len() < parts.len()));
@@ -36,11 +36,11 @@ pub(crate) fn beginnings(said: &[Said], side: ModelSide) -> Vec<bool> {
 }
 
 /// The calls that have no result, by the message that makes them: a model is given an error for each.
-pub(crate) fn unanswered(said: &[Said], side: ModelSide) -> Vec<(usize, Vec<String>)> {
+pub(crate) fn unanswered(said: &[Said], side: RunSide) -> Vec<(usize, Vec<String>)> {
     let (mut found, mut step) = (Vec::new(), None);
     for (at, Said { body, .. }) in said.iter().enumerate() {
         let parts = parts(body);
-        if side.wrote(body) {
+        if wrote(side, body) {
             found.extend(step.take());
             let calls: Vec<String> = parts.iter().filter_map(|part| call_of(part).map(str::to_owned)).collect();
             step = Some((at, calls));
@@ -96,15 +96,15 @@ pub(crate) fn begin_with(said: &[Said], beginnings: &[bool], count: usize) -> us
 }
 
 /// Where the present turn begins: the last message of the other side.
-pub(crate) fn turn_begins(said: &[Said], side: ModelSide) -> usize {
+pub(crate) fn turn_begins(said: &[Said], side: RunSide) -> usize {
     let is_other = |one: &Said| {
-        !side.wrote(&one.body) && matches!(one.body.role, Role::User | Role::Assistant) && !is_results(&one.body)
+        !wrote(side, &one.body) && matches!(one.body.role, Role::User | Role::Assistant) && !is_results(&one.body)
     };
     said.iter().rposition(is_other).unwrap_or(0)
 }
 
 /// Takes the calls of earlier turns out, with their results. Messages that say nothing else go.
-pub(crate) fn without_past_tools(said: Vec<Said>, side: ModelSide) -> Vec<Said> {
+pub(crate) fn without_past_tools(said: Vec<Said>, side: RunSide) -> Vec<Said> {
     let turn = turn_begins(&said, side);
     let strip = |mut one: Said| {
         let all = parts(&one.body);
@@ -136,10 +136,10 @@ pub(crate) struct Backwards {
 
 impl Backwards {
     /// Reads the message before those that were read.
-    pub(crate) fn read(&mut self, body: &MessageBody, side: ModelSide) {
+    pub(crate) fn read(&mut self, body: &MessageBody, side: RunSide) {
         let parts = parts(body);
         self.unmatched.extend(parts.iter().filter_map(|part| result_of(part).map(str::to_owned)));
-        for call in parts.iter().filter_map(call_of).filter(|_| side.wrote(body)) {
+        for call in parts.iter().filter_map(call_of).filter(|_| wrote(side, body)) {
             self.unmatched.remove(call);
         }
         self.begins |= self.unmatched.is_empty() && !is_results(body);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use threadkeep_model::{EffectName, EnvName, Thread};
+use threadkeep_calls::RequiredVariable;
+use threadkeep_model::{EffectName, EnvName, RunSide, Thread};
 use threadkeep_store::BoxFuture;
 
 use crate::request::Request;
@@ -25,6 +26,13 @@ pub trait Defined: Send + Sync {
     /// # Errors
     /// [`Error::NoModel`](crate::Error::NoModel) if it is not defined and no model is configured for it.
     fn default_agent(&self) -> BoxFuture<'_, Result<()>>;
+
+    /// The variables that an agent requires and takes from no thread that it works for, and to which it gives no value
+    /// itself, by name; none if the agent is not defined.
+    fn required(&self, agent: &str) -> Vec<RequiredVariable>;
+
+    /// The prompts with which a side of an agent works, the outermost first; none if the agent is not defined.
+    fn prompt_path(&self, agent: &str, side: RunSide) -> Vec<String>;
 
     /// How the model of a thread's agent is asked; none if the agent is not defined.
     fn request(&self, thread: &Thread) -> Option<Request>;

@@ -187,6 +187,12 @@ pub enum Error {
         /// The run that is open instead.
         by: Option<Box<Run>>,
     },
+    /// The agent of the run has one side, which always speaks next.
+    #[error("run {run} has one side, which always speaks next: only runs of `dual_ai` agents take turns")]
+    RunHasOneSide {
+        /// The id of the run in the call.
+        run: Uuid,
+    },
     /// There is no such run, for this caller.
     #[error("there is no run {run}")]
     RunNotFound {
@@ -481,6 +487,7 @@ impl Error {
             Self::DecisionsFull { .. } => ErrorCode::DecisionsFull,
             Self::RunOpen { .. } => ErrorCode::RunOpen,
             Self::RunOver { .. } => ErrorCode::RunOver,
+            Self::RunHasOneSide { .. } => ErrorCode::RunHasOneSide,
             Self::RunNotFound { .. } => ErrorCode::RunNotFound,
             Self::ApprovalNotFound { .. } => ErrorCode::ApprovalNotFound,
             Self::DelegationNotFound { .. } => ErrorCode::DelegationNotFound,

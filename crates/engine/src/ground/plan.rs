@@ -354,6 +354,7 @@ pub(crate) mod testing {
             waits: Vec::new(),
             stop: None,
             usage: Usage::default(),
+            sides: None,
         }
     }
 

@@ -56,8 +56,8 @@ macro_rules! plain {
 
 plain! {
     calls::Approval, calls::Backfilled, calls::Checkpoint, calls::Context, calls::CreatedKey, calls::Decision, calls::Delegation,
-    calls::Adopted, calls::Deleted, calls::DeltaTold, calls::Doctor, calls::Effect, calls::EmitTold, calls::EnvVariable, calls::Family, calls::Gc, calls::Injection, calls::MemoriesFound, calls::Memory, calls::Notified, calls::Observer, calls::Project, calls::Queued, calls::QueuedTool, calls::Reference, calls::References, calls::Relationship, calls::Released, calls::Revoked, calls::Run, calls::RunTold, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
-    calls::Writer, Option<calls::Writer>, Vec<calls::ModelMessage>,
+    calls::Adopted, calls::Deleted, calls::DeltaTold, calls::Doctor, calls::Effect, calls::EmitTold, calls::EnvVariable, calls::Family, calls::Gc, calls::Injection, calls::MemoriesFound, calls::Memory, calls::Notified, calls::Observer, calls::Project, calls::Queued, calls::QueuedTool, calls::Reference, calls::References, calls::Relationship, calls::Released, calls::Revoked, calls::RequiredVariables, calls::Run, calls::RunTold, calls::SearchFound, calls::StatusSet, calls::Summary, calls::Transferred,
+    calls::Writer, Option<calls::ExecutionState>, Option<calls::Writer>, Vec<calls::ModelMessage>,
     Page<calls::Approval>, Page<calls::Checkpoint>, Page<calls::Child>, Page<calls::Decision>, Page<calls::Delegation>,
     Page<calls::Effect>, Page<calls::EnvVariable>,
     Page<calls::Injection>, Page<calls::Key>, Page<calls::LoggedEvent>, Page<calls::Memory>, Page<calls::MergeTold>, Page<calls::Observer>,

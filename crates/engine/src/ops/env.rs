@@ -1,5 +1,6 @@
 //! `set-env` and its sisters: variables of threads and accounts. [`crate::env`] seals and finds their values.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use threadkeep_calls::{
@@ -20,7 +21,7 @@ fn listed(items: Vec<EnvVariable>) -> Page<EnvVariable> {
     Page::new(items, None, None)
 }
 
-fn checked(value: &str) -> Result<()> {
+pub(super) fn checked(value: &str) -> Result<()> {
     if value.len() > VALUE_BYTES_MAX {
         return Err(Invalid::new(Code::TooLarge, "value", format!("has at most {VALUE_BYTES_MAX} bytes")).into());
     }
@@ -179,17 +180,26 @@ impl Engine {
     }
 }
 
-/// The plan: the variable from here on, or none if it is removed.
-fn decide(thread: Thread, name: &EnvName, variable: Option<Variable>) -> Result<Plan> {
-    let variables = &thread.record.variables;
-    let is_new = !variables.contains_key(name);
-    if variable.is_none() && is_new {
-        return Ok(Plan::new(thread, Vec::new()));
-    }
-    if is_new && variables.len() >= VARIABLES_MAX {
+/// Refuses names beside `variables` that are more than a thread may have.
+pub(super) fn refuse_more<'a>(
+    variables: &BTreeMap<EnvName, Variable>,
+    names: impl IntoIterator<Item = &'a EnvName>,
+) -> Result<()> {
+    let new = names.into_iter().filter(|name| !variables.contains_key(*name)).count();
+    if new > 0 && variables.len() + new > VARIABLES_MAX {
         let rule = format!("a thread has at most {VARIABLES_MAX} variables");
         return Err(Invalid::new(Code::TooLarge, "name", rule).into());
     }
+    Ok(())
+}
+
+/// The plan: the variable from here on, or none if it is removed.
+fn decide(thread: Thread, name: &EnvName, variable: Option<Variable>) -> Result<Plan> {
+    let variables = &thread.record.variables;
+    if variable.is_none() && !variables.contains_key(name) {
+        return Ok(Plan::new(thread, Vec::new()));
+    }
+    refuse_more(variables, [name])?;
     let changes = vec![EnvChange { name: name.clone(), variable }];
     Ok(Plan::new(thread, vec![Entry::EnvChanged(EnvChanged { changes })]))
 }

@@ -40,3 +40,4 @@ pub(crate) mod truncate;
 pub(crate) mod update;
 pub(crate) mod upload;
 pub(crate) mod values;
+pub(crate) mod variables;

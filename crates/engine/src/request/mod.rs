@@ -3,7 +3,7 @@
 mod estimate;
 mod tokens;
 
-use threadkeep_model::{MessageBody, MessageId, Role};
+use threadkeep_model::{MessageBody, MessageId, Role, RunSide};
 
 pub use estimate::Estimate;
 pub use tokens::{CountTokens, Tokenizer};
@@ -28,7 +28,7 @@ pub struct Wanted {
     /// Whether calls of earlier turns are given.
     pub past_tools: bool,
     /// The model of an agent with two.
-    pub side: ModelSide,
+    pub side: RunSide,
     /// The first message that was given, where that is known: then nothing is decided again.
     pub from: Option<MessageId>,
 }
@@ -41,7 +41,7 @@ impl Default for Wanted {
             recent_messages: None,
             images: 10,
             past_tools: true,
-            side: ModelSide::A,
+            side: RunSide::A,
             from: None,
         }
     }
@@ -79,23 +79,11 @@ impl Default for Request {
     }
 }
 
-/// The model that is asked, of an agent with one or two.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ModelSide {
-    /// Assistant messages are its own.
-    #[default]
-    A,
-    /// Messages of the role user with `side: "b"` in their metadata are its own.
-    B,
-}
-
-impl ModelSide {
-    /// Whether the model of this side wrote a message.
-    pub(crate) fn wrote(self, body: &MessageBody) -> bool {
-        match self {
-            Self::A => body.role == Role::Assistant,
-            Self::B => is_of_side_b(body),
-        }
+/// Whether the model of this side wrote a message.
+pub(crate) fn wrote(side: RunSide, body: &MessageBody) -> bool {
+    match side {
+        RunSide::A => body.role == Role::Assistant,
+        RunSide::B => is_of_side_b(body),
     }
 }
 

@@ -162,6 +162,8 @@ codes! {
     RunOpen = "run_open": Conflict;
     /// The run ended, or another attempt works on it.
     RunOver = "run_over": Conflict;
+    /// The agent of the run has one side, which always speaks next.
+    RunHasOneSide = "run_has_one_side": Conflict;
     /// There was no rollback or truncation.
     NothingToUndo = "nothing_to_undo": Conflict;
     /// There is no undo to take back.

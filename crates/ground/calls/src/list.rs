@@ -77,6 +77,8 @@ macro_rules! for_each_call {
             SendDelta => DeltaTold;
             EndRun => Progressed<'static>;
             StopRun => Run;
+            GetExecution => Option<ExecutionState>;
+            ForceTurn => Run;
             GetContext => Context;
             Terminate => Thread;
             Archive => Thread;
@@ -110,6 +112,8 @@ macro_rules! for_each_call {
             GetEnv => EnvVariable;
             SetEnv => EnvVariable;
             DeleteEnv => Deleted;
+            GetVariables => RequiredVariables;
+            SupplyVariables => RequiredVariables;
             ListAccountEnv => Page<EnvVariable>;
             GetAccountEnv => EnvVariable;
             SetAccountEnv => EnvVariable;

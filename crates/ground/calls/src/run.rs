@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{
-    Executor, ModelCall, RunEnded, RunOutcome, RunStatus, ThreadId, Timestamp, Usage, Uuid, Version, Wait,
+    Executor, ModelCall, RunEnded, RunOutcome, RunStatus, Sides, ThreadId, Timestamp, Usage, Uuid, Version, Wait,
 };
 
 use crate::append::NewMessage;
@@ -385,6 +385,9 @@ macro_rules! shows_run {
             pub waits: Vec<Wait>,
             /// Tokens and cost of all its steps.
             pub usage: Usage,
+            /// Whose turn it is, where the agent has two sides.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub sides: Option<Sides>,
             $($(#[$meta])* pub $field: $type,)*
         }
 
@@ -393,11 +396,11 @@ macro_rules! shows_run {
             pub fn of_run(run: Run, $($field: $type),*) -> Self {
                 let Run {
                     id, thread_id, agent_id, executor, status, reason, by, attempt, step_count, started_at, expires_at,
-                    completed_at, stop_requested_at, waits, usage,
+                    completed_at, stop_requested_at, waits, usage, sides,
                 } = run;
                 Self {
                     id, thread_id, agent_id, executor, status, reason, by, attempt, step_count, started_at, expires_at,
-                    completed_at, stop_requested_at, waits, usage, $($field),*
+                    completed_at, stop_requested_at, waits, usage, sides, $($field),*
                 }
             }
         }
@@ -449,6 +452,7 @@ impl Run {
             stop_requested_at: run.stop.map(|stop| stop.at),
             waits: run.waits.clone(),
             usage: run.usage,
+            sides: run.sides,
         }
     }
 

@@ -12,8 +12,8 @@ use crate::{
     EnvChanged, Event, ExecutionBegan, ExecutionEnded, ExecutionStepped, FilesChanged, Forked, Injected,
     InjectionTaken, Inserted, Invalid, LifecycleChanged, Merged, MessageBody, MessageDelivered, MessageEdited,
     MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved, OwnerChanged, QueuedEdited, QueuedRemoved, Record,
-    Referenced, Related, RolledBack, RunEnded, RunStarted, RunStepped, RunStopAsked, RunWoken, SkillActivated,
-    ThreadChanged, ToolQueued, ToolTaken, Truncated, ValuesChanged,
+    Referenced, Related, RolledBack, RunEnded, RunStarted, RunStepped, RunStopAsked, RunTurnAsked, RunWoken,
+    SkillActivated, ThreadChanged, ToolQueued, ToolTaken, Truncated, ValuesChanged,
 };
 
 /// The change that an entry makes to the list of messages.
@@ -235,6 +235,7 @@ entries! {
     52 "run_stop_asked"     RunStopAsked(Box<RunStopAsked>)      Record   Moves Free    Nothing   Hidden;
     53 "run_woken"          RunWoken(Box<RunWoken>)              Record   Moves Free    Nothing   Hidden;
     54 "run_ended"          RunEnded(Box<RunEnded>)              Record   Moves Free    Nothing   Hidden;
+    55 "run_turn_asked"     RunTurnAsked(Box<RunTurnAsked>)      Record   Moves Free    Nothing   Hidden;
     60 "context_summarized" ContextSummarized(ContextSummarized) Values   Moves Free    Nothing   Hidden;
 }
 
@@ -286,8 +287,8 @@ impl Kind {
 
 impl Record {
     /// The kinds of entries that change a record.
-    pub const CHANGED_BY: [Kind; 13] = {
-        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 13], 0, 0);
+    pub const CHANGED_BY: [Kind; 14] = {
+        let (mut kinds, mut found, mut at) = ([Kind::ThreadChanged; 14], 0, 0);
         while at < Kind::ALL.len() {
             if Kind::ALL[at].changes_record() {
                 kinds[found] = Kind::ALL[at];

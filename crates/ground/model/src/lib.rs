@@ -89,8 +89,8 @@ pub use facts::{
     ExecutionStepped, Fallback, FileChange, FilesChanged, Forked, Injected, InjectionTaken, Inserted, LifecycleChanged,
     Merged, MessageDelivered, MessageEdited, MessageQueued, MessagesDeleted, ObserverAdded, ObserverRemoved,
     OwnerChanged, QueuedEdited, QueuedRemoved, REASON_BYTES_MAX, Referenced, Related, RolledBack, RunEnded, RunStarted,
-    RunStepped, RunStopAsked, RunWoken, SkillActivated, ThreadChanged, ToolQueued, ToolTaken, Truncated, ValueChange,
-    ValuesChanged, Walk, checked_agent, checked_reason,
+    RunStepped, RunStopAsked, RunTurnAsked, RunWoken, SkillActivated, ThreadChanged, ToolQueued, ToolTaken, Truncated,
+    ValueChange, ValuesChanged, Walk, checked_agent, checked_reason,
 };
 pub use gc::reachable;
 pub use id::{MessageId, MessageName, QueuedId, SegmentId, ShortId, ThreadId, ThreadName, Uuid};
@@ -112,7 +112,9 @@ pub use process::ProcessId;
 pub use record::{FieldChanges, Record, Visibility, fork_title, unforked};
 pub use reference::{Binding, ReferenceScope};
 pub use relation::{Checkpoint, Relation, RelationKind};
-pub use run::{Executor, ModelCall, Run, RunOutcome, RunStatus, StopAsked, Usage, Wait, checked_reason_code};
+pub use run::{
+    Executor, ModelCall, Run, RunOutcome, RunSide, RunStatus, Sides, StopAsked, Usage, Wait, checked_reason_code,
+};
 pub use segment::{Link, Segment};
 pub use tally::{Tally, Work};
 pub use text::strip_nulls;

@@ -44,6 +44,9 @@ pub struct Run {
     /// Tokens and cost of all its steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
+    /// Whose turn it is, where the agent has two sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<Sides>,
 }
 
 impl Run {
@@ -70,6 +73,16 @@ impl Run {
             waits,
             ..self.clone()
         }
+    }
+
+    /// The run after its model was asked in a step: the step counts for the side that spoke.
+    #[must_use]
+    pub fn spoken(self, model: &ModelCall) -> Self {
+        let Some(side) = model.side.as_deref().and_then(|side| side.parse::<RunSide>().ok()) else { return self };
+        let mut sides = self.sides.unwrap_or_default().spoken(side);
+        // An executor of the caller says by its step that it took the request up.
+        sides.asked = sides.asked.filter(|asked| self.executor == Executor::Runtime || *asked != side);
+        Self { sides: Some(sides), ..self }
     }
 
     /// The run after an answer came for which it waited.
@@ -112,6 +125,66 @@ impl Executor {
 
     fn is_old(&self) -> bool {
         *self == Self::Caller
+    }
+}
+
+/// A side of an agent. Only an agent of the type `dual_ai` has a second one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RunSide {
+    /// The first one. Its messages have the role `assistant`.
+    #[default]
+    A,
+    /// The second one. Its messages have the role `user`, and `side: "b"` in their metadata.
+    B,
+}
+
+words!(RunSide: A "a", B "b");
+from_words!(RunSide, "side");
+
+/// The turns of a run whose agent has two sides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Sides {
+    /// The side whose turn it is.
+    pub turn: RunSide,
+    /// Number of steps of the first side.
+    pub steps_a: u64,
+    /// Number of steps of the second side.
+    pub steps_b: u64,
+    /// The side that somebody asked to speak next. The executor has not taken it up yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<RunSide>,
+    /// Whether the turn comes from such a request. The next step uses it up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+}
+
+impl Sides {
+    /// Number of steps of a side.
+    pub fn steps(self, side: RunSide) -> u64 {
+        match side {
+            RunSide::A => self.steps_a,
+            RunSide::B => self.steps_b,
+        }
+    }
+
+    /// The turns after `side` spoke in a step.
+    fn spoken(self, side: RunSide) -> Self {
+        let (a, b) = match side {
+            RunSide::A => (1, 0),
+            RunSide::B => (0, 1),
+        };
+        Self { turn: side, steps_a: self.steps_a + a, steps_b: self.steps_b + b, forced: false, ..self }
+    }
+
+    /// The turns once it is the turn of `side`. This takes up a request that asked for it.
+    #[must_use]
+    pub fn turned(self, side: RunSide) -> Self {
+        let forced = self.asked == Some(side);
+        Self { turn: side, asked: self.asked.filter(|_| !forced), forced: forced || self.forced, ..self }
     }
 }
 
@@ -265,6 +338,21 @@ pub struct ModelCall {
 impl ModelCall {
     /// Longest name of a model, a prompt or a side, in bytes.
     pub const NAME_BYTES_MAX: usize = 255;
+
+    /// A question to this model of which nothing else is known.
+    pub fn of(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            as_of: None,
+            first_message: None,
+            messages: 0,
+            prompt: None,
+            side: None,
+            usage: Usage::default(),
+            first_response_ms: None,
+            duration_ms: None,
+        }
+    }
 
     /// Checks the rules that its type does not already prove, and strips null bytes.
     ///

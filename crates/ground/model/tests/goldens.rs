@@ -15,10 +15,10 @@ use threadkeep_model::{
     MergeSource, MergeStatus, Merged, MergedFile, MergedValue, MessageBody, MessageDelivered, MessageEdited, MessageId,
     MessageQueued, MessageStatus, MessagesDeleted, ModelCall, ObserverAdded, ObserverRemoved, OwnerChanged,
     ParentCommunication, Position, ProcessId, QueuedEdited, QueuedId, QueuedRemoved, ReferenceScope, Referenced,
-    Related, RelationKind, Resolved, Role, RolledBack, Run, RunEnded, RunOutcome, RunStarted, RunStepped, RunStopAsked,
-    RunWoken, SegmentId, Skill, SkillActivated, StateStrategy, StopAsked, Take, ThreadChanged, ThreadId, Timestamp,
-    ToolQueued, ToolTaken, Truncated, Urgency, Usage, Uuid, Validation, ValidationResult, ValueChange, ValuesChanged,
-    Variable, Wait,
+    Related, RelationKind, Resolved, Role, RolledBack, Run, RunEnded, RunOutcome, RunSide, RunStarted, RunStepped,
+    RunStopAsked, RunTurnAsked, RunWoken, SegmentId, Sides, Skill, SkillActivated, StateStrategy, StopAsked, Take,
+    ThreadChanged, ThreadId, Timestamp, ToolQueued, ToolTaken, Truncated, Urgency, Usage, Uuid, Validation,
+    ValidationResult, ValueChange, ValuesChanged, Variable, Wait,
 };
 
 fn json(text: &str) -> Json {
@@ -70,6 +70,7 @@ fn full(kind: Kind) -> Entry {
         waits: vec![Wait::Human],
         stop: Some(StopAsked { at: time, due: time }),
         usage,
+        sides: None,
     };
     match kind {
         Kind::MessageAppended => Entry::MessageAppended(body),
@@ -137,6 +138,11 @@ fn full(kind: Kind) -> Entry {
             Entry::RunStepped(Box::new(RunStepped { run, continues, messages, model }))
         }
         Kind::RunStopAsked => Entry::RunStopAsked(Box::new(RunStopAsked { run })),
+        Kind::RunTurnAsked => {
+            let (turn, asked) = (RunSide::A, Some(RunSide::B));
+            let sides = Some(Sides { turn, steps_a: 3, steps_b: 2, asked, forced: true });
+            Entry::RunTurnAsked(Box::new(RunTurnAsked { run: Run { sides, ..run } }))
+        }
         Kind::RunWoken => Entry::RunWoken(Box::new(RunWoken { run, wait: Wait::Approval { approval_id: uuid } })),
         Kind::RunEnded => {
             let (status, reason) = (RunOutcome::Stopped, Some("rolled_back".into()));

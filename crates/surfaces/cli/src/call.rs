@@ -10,7 +10,7 @@ use crate::input::or_stdin;
 use crate::refusal::near;
 
 /// Calls that hold a secret: their fields come by stdin alone.
-const BY_STDIN: [&str; 2] = ["set-env", "set-account-env"];
+const BY_STDIN: [&str; 3] = ["set-env", "set-account-env", "supply-variables"];
 
 const EXAMPLES: &str = "\
 Examples:

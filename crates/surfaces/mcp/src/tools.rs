@@ -44,7 +44,8 @@ const CORE: [(&str, &str, &str); 23] = [
 ];
 
 /// Calls that are no tools: people answer approvals, and secrets do not pass through a model.
-const NEVER: [&str; 7] = ["approve", "deny", "create-key", "get-account-env", "get-env", "set-account-env", "set-env"];
+const NEVER: [&str; 8] =
+    ["approve", "deny", "create-key", "get-account-env", "get-env", "set-account-env", "set-env", "supply-variables"];
 /// Groups of the documentation whose calls are for administrators of an account.
 const ADMIN: [&str; 4] = ["Keys", "Projects", "Upkeep", "Variables"];
 /// The group of the documentation with files and values.

@@ -122,7 +122,7 @@ pub use threadkeep_engine::{
     DueEffect, EffectEnd, Engine, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader,
     FileContent, FileIs, FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer,
     IndexStatus, Key, KeyFile, KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost, MakeDirectory, Match,
-    MergedTree, MessagePage, Mode, ModelSide, MoveFile, NewFile, NewKey, Opened, Over, Owned, Page, PassedOver,
+    MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Owned, Page, PassedOver,
     Picture, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Request, Result, Search, Searching,
     Selection, Shown, Standing, SubagentThread, Subscription, Taking, ThreadPage, ThreadSummary, Tokenizer, Upload,
     Uploaded, Validate, Values, Verb, Wanted, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
@@ -136,8 +136,8 @@ pub use threadkeep_model::{
     Account, Actor, ActorKind, ApprovalState, Binding, Caller, Capability, Child, Content, Deliver, EffectName,
     EffectOutcome, Entry, EnvName, EnvType, Event, EventKind, Executor, Fallback, FileCell, FilePath, IdempotencyKey,
     InjectionType, Invalid, Json, Lease, Lifecycle, LifecycleAction, Message, MessageBody, MessageId, MessageName,
-    ParentCommunication, Part, Position, ProcessId, QueuedId, Record, ReferenceScope, Role, RunOutcome, RunStatus,
-    Skill, Thread, ThreadId, ThreadName, Timestamp, Urgency, Usage, Uuid, ValueKey, Version, Wait,
+    ParentCommunication, Part, Position, ProcessId, QueuedId, Record, ReferenceScope, Role, RunOutcome, RunSide,
+    RunStatus, Sides, Skill, Thread, ThreadId, ThreadName, Timestamp, Urgency, Usage, Uuid, ValueKey, Version, Wait,
 };
 #[cfg(feature = "objects")]
 pub use threadkeep_objects::{Keys as ObjectKeys, Objects, ObjectsUrl};

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 use threadkeep_calls::StepRun;
-use threadkeep_engine::{Beside, ModelSide};
-use threadkeep_model::{Content, MessageBody, MessageStatus, ModelCall, Part, Role, RunOutcome, Usage};
+use threadkeep_engine::Beside;
+use threadkeep_model::{Content, MessageBody, MessageStatus, ModelCall, Part, Role, RunOutcome, RunSide, Usage};
 use threadkeep_providers::{Answer, AnswerPart, Piece, Prices, Problem, Protocol};
 
 use super::assemble::assemble;
@@ -13,7 +13,7 @@ use super::hooked::Checked;
 use super::models::{NoModel, chosen};
 use super::next::Ending;
 use super::reason;
-use super::tail::{spoken_by, word};
+use super::tail::{other, spoken_by};
 use super::watch::Why;
 use super::work::{Flow, Working};
 use crate::RuntimeError;
@@ -107,7 +107,7 @@ impl Working {
             first_message: assembled.first,
             messages: assembled.messages,
             prompt: self.on.prompt.as_ref().map(crate::definitions::Name::text),
-            side: self.is_dual().then(|| word(self.speaks).to_owned()),
+            side: self.is_dual().then(|| self.speaks.as_str().to_owned()),
             usage: usage(&answer, &prices).plus(assembled.summarizing),
             first_response_ms: first.map(millis),
             duration_ms: Some(millis(began.elapsed())),
@@ -124,12 +124,19 @@ impl Working {
         };
         let mut step = StepRun::of(self.run).attempt(self.attempt).message(body);
         (step.delivers_nothing, step.model) = (true, Some(model));
-        let progressed = self.step(step, Beside { held, ..Beside::default() }).await?;
-        self.of_side_b += u64::from(self.speaks == ModelSide::B);
+        let turn = self.turn_after_answer(&answer);
+        let progressed = self.step(step, Beside { held, turn, ..Beside::default() }).await?;
         if let Some(message) = progressed.messages.first() {
             Box::pin(self.message_stored(message)).await?;
         }
         Ok(Flow::On)
+    }
+
+    /// The side whose turn it is after an answer: one that calls nothing ends the turn. None for an agent with one side.
+    fn turn_after_answer(&self, answer: &Answer) -> Option<RunSide> {
+        let own = self.side().filter(|_| self.is_dual())?;
+        let calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::Call { .. }));
+        Some(if own.stop_on_response && !calls { other(self.speaks) } else { self.speaks })
     }
 
     /// Ends the run because somebody asked for it, and keeps the text that readers were shown.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use threadkeep_calls::{Injection, InjectionState, ModelMessage};
-use threadkeep_engine::{Error, ModelSide, Picture};
-use threadkeep_model::{EnvName, EnvType, FilePath, MessageId, Part, Role, Usage, Uuid, Version};
+use threadkeep_engine::{Error, Picture};
+use threadkeep_model::{EnvName, EnvType, FilePath, MessageId, Part, Role, RunSide, Usage, Uuid, Version};
 use threadkeep_providers as providers;
 use threadkeep_providers::{Choice, Image, Request, Thought};
 
@@ -43,7 +43,7 @@ pub(super) async fn assemble(
     runtime: &Runtime,
     on: &Attempt,
     prompt: &Prompt,
-    side: ModelSide,
+    side: RunSide,
     (run, percent): (Uuid, u64),
 ) -> Result<Assembled, RuntimeError> {
     let thread = on.who.thread(on.thread).await?;

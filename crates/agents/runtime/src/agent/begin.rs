@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use threadkeep_calls::{At, GetAccountEnv, ListThreadRuns, Queue, SetStatus, Subagent};
-use threadkeep_engine::{Engine, Error, ModelSide, Page};
+use threadkeep_engine::{Engine, Error, Page};
 use threadkeep_model::{
     Content, EnvName, FilePath, IdempotencyKey, Invalid, MessageBody, ParentCommunication, Part, Position, Role,
-    ThreadId,
+    RunSide, ThreadId,
 };
 use threadkeep_providers as providers;
 
@@ -325,7 +325,7 @@ fn spoken(text: &str, files: Vec<Part>, to: &Resumable) -> Result<MessageBody, R
         MessageBody::with_content(Role::User, Content::parts(&parts)?)
     };
     if let Resumable::Yes { receives: Receives::SideB, .. } = to {
-        Marks { stops: false, turn: Some(ModelSide::B) }.put(&mut message)?;
+        Marks { stops: false, turn: Some(RunSide::B) }.put(&mut message)?;
     }
     Ok(message)
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use threadkeep_calls::{NewMessage, SetStatus, StepRun};
-use threadkeep_engine::{Beside, CallFacts, Error, ModelSide};
-use threadkeep_model::{ApprovalState, Content, Json, MessageBody, MessageId, Part, Role, RunStatus, Wait};
+use threadkeep_engine::{Beside, CallFacts, Error};
+use threadkeep_model::{ApprovalState, Content, Json, MessageBody, MessageId, Part, Role, RunSide, RunStatus, Wait};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -17,7 +17,7 @@ use super::begin::{CREATE_TOOL, MESSAGE_TOOL};
 use super::hooked::Settled;
 use super::sub_prompt::{Came, SubPrompt};
 use super::subagent::{DELETED, Delegated};
-use super::tail::{Answered, Called, Marks, Tail, other, side, spoken_by};
+use super::tail::{Answered, Called, Marks, Tail, other, spoken_by};
 use super::watch::Why;
 use super::work::{Flow, Working, is_over, may_pass};
 use super::{CALLS_AT_ONCE, CALLS_MAX};
@@ -299,7 +299,7 @@ impl Working {
         (step.continues, step.delivers_nothing) = (true, !is_last || ends);
         self.handed |= agent.is_some();
         let drops = tail.message().filter(|_| is_dropped).map(|(id, _)| (id, called.id.clone()));
-        let beside = Beside { held: outcome.held, agent, drops, ..Beside::default() };
+        let beside = Beside { held: outcome.held, agent, drops, turn, ..Beside::default() };
         match self.step(step.clone(), beside).await {
             Ok(_) => Ok(Flow::On),
             Err(RuntimeError::Engine(error)) if is_over(&error) || may_pass(&error) => Err(error.into()),
@@ -335,9 +335,9 @@ impl Working {
     }
 
     /// The side whose turn it is after a call, if the call gives the turn away, and the words with which it does.
-    fn turn_after(&self, called: &Called, outcome: &Outcome) -> (Option<ModelSide>, Option<String>) {
+    fn turn_after(&self, called: &Called, outcome: &Outcome) -> (Option<RunSide>, Option<String>) {
         let Some(own) = self.side().filter(|_| self.is_dual()) else { return (None, None) };
-        if let Some(forced) = outcome.force_turn.as_deref().and_then(side).filter(|forced| *forced != self.speaks) {
+        if let Some(forced) = outcome.force_turn.filter(|forced| *forced != self.speaks) {
             return (Some(forced), None);
         }
         if !outcome.result.is_success() || own.stop_tool.as_ref() != Some(&called.name) {

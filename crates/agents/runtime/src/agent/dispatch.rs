@@ -139,8 +139,11 @@ impl Dispatcher {
         };
         self.owned = Some((owned.clone(), Instant::now()));
         let acting = engine.acting_as(caller.clone()).owned(&owned);
-        let definitions = Some(self.runtime.definitions().hash().to_owned());
-        let taking = Taking { owner: owned.id(), definitions, again: true };
+        let present = self.runtime.definitions();
+        let agent = work.agent.as_deref().and_then(|agent| present.agent(agent, None).ok());
+        let dual = agent.is_some_and(|(_, agent)| agent.is_dual());
+        let definitions = Some(present.hash().to_owned());
+        let taking = Taking { owner: owned.id(), definitions, again: true, dual };
         let Some(taken) = Box::pin(acting.take_run(work.thread, &taking)).await? else { return Ok(()) };
         let cause = Some(taken.run.id.to_string());
         let acting = engine.acting_as(Caller { cause, ..caller }).owned(&owned);

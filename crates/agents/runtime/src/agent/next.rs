@@ -1,8 +1,7 @@
 //! Decides what an agent does next, from the end of the conversation alone.
 
 use serde_json::Value;
-use threadkeep_engine::ModelSide;
-use threadkeep_model::{RunOutcome, Timestamp};
+use threadkeep_model::{RunOutcome, RunSide, Sides, Timestamp};
 
 use super::tail::{Tail, other};
 use super::{SAME_ERROR_MAX, STEPS_MAX, reason};
@@ -14,7 +13,7 @@ pub(super) enum Next {
     /// Carry out the calls of the last step.
     Calls,
     /// Ask the model of a side.
-    Ask(ModelSide),
+    Ask(RunSide),
     /// Nothing: the run ends, unless something was queued that goes on with it.
     End(Ending),
 }
@@ -55,18 +54,21 @@ impl Ending {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     pub(super) steps: u64,
-    /// Those of the second side among them.
-    pub(super) of_side_b: u64,
+    /// The turns, of an agent with two sides.
+    pub(super) sides: Option<Sides>,
     pub(super) began: Timestamp,
 }
 
 impl Progress {
     /// The steps of a side.
-    pub(super) fn of(self, side: ModelSide) -> u64 {
-        match side {
-            ModelSide::A => self.steps.saturating_sub(self.of_side_b),
-            ModelSide::B => self.of_side_b,
-        }
+    fn of(self, side: RunSide) -> u64 {
+        self.sides.map_or(self.steps, |sides| sides.steps(side))
+    }
+
+    /// The side that somebody asked to speak next, and that has not spoken since.
+    fn forced(self) -> Option<RunSide> {
+        let sides = self.sides?;
+        sides.asked.or(sides.forced.then_some(sides.turn))
     }
 }
 
@@ -77,7 +79,7 @@ pub(super) fn next(tail: &Tail, agent: &Agent, progress: Progress) -> Next {
     }
     // A run that has said nothing yet is not stopped by what was said before it.
     if progress.steps == 0 {
-        return Next::Ask(tail.addressed());
+        return Next::Ask(progress.forced().unwrap_or_else(|| tail.addressed()));
     }
     let spoke = agent.side(tail.side());
     if let Some(ending) = called(tail, agent, spoke) {
@@ -87,7 +89,7 @@ pub(super) fn next(tail: &Tail, agent: &Agent, progress: Progress) -> Next {
     if speaks && spoke.stop_on_response && !agent.is_dual() {
         return Next::End(Ending::of(RunOutcome::Completed, reason::STOP_ON_RESPONSE));
     }
-    let turn = turn(tail, agent);
+    let turn = progress.forced().unwrap_or_else(|| turn(tail, agent));
     let most = agent.side(turn).max_steps.map_or(STEPS_MAX, u64::from);
     if progress.of(turn) >= most || progress.steps >= STEPS_MAX {
         return Next::End(Ending::of(RunOutcome::Completed, reason::MAX_STEPS));
@@ -104,10 +106,10 @@ pub(super) fn next(tail: &Tail, agent: &Agent, progress: Progress) -> Next {
 }
 
 /// The side that speaks next. The turn of a side ends with an answer, or with the call of its stop tool.
-fn turn(tail: &Tail, agent: &Agent) -> ModelSide {
+fn turn(tail: &Tail, agent: &Agent) -> RunSide {
     let spoke = tail.side();
     if !agent.is_dual() {
-        return ModelSide::A;
+        return RunSide::A;
     }
     let answered = tail.is_answer() && agent.side(spoke).stop_on_response;
     tail.turn().unwrap_or(if answered { other(spoke) } else { spoke })

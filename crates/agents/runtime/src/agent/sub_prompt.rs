@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use threadkeep_calls::NewMessage;
-use threadkeep_engine::ModelSide;
-use threadkeep_model::{FilePath, MessageBody, MessageId, ModelCall, Uuid};
+use threadkeep_model::{FilePath, MessageBody, MessageId, ModelCall, RunSide, Uuid};
 use threadkeep_providers::{self as providers, Answer, AnswerPart, Piece, Prices, Request};
 
 use super::ask::{message, usage};
@@ -28,7 +27,7 @@ pub(super) struct SubPrompt {
     /// The run, and the message that calls.
     run: Uuid,
     parent: Option<MessageId>,
-    side: ModelSide,
+    side: RunSide,
 }
 
 /// What came of a call: its outcome, and what a model was asked for it.

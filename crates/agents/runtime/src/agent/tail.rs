@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use threadkeep_engine::{Engine, Error, ModelSide, Page};
-use threadkeep_model::{Invalid, Json, Message, MessageBody, MessageId, Part, Role, ThreadId, Timestamp, Version};
+use threadkeep_engine::{Engine, Error, Page};
+use threadkeep_model::{
+    Invalid, Json, Message, MessageBody, MessageId, Part, Role, RunSide, ThreadId, Timestamp, Version,
+};
 
 /// Messages that are looked at: more than one step can have, with its calls and what was queued meanwhile.
 const LOOKS_BACK: usize = 200;
@@ -21,30 +23,17 @@ const TURN: &str = "turn";
 /// Pages of messages that are read at most.
 const PAGES_MAX: usize = 50;
 
-/// The word for a side.
-pub(super) fn word(side: ModelSide) -> &'static str {
-    match side {
-        ModelSide::A => "a",
-        ModelSide::B => "b",
-    }
-}
-
-/// The side of this word.
-pub(super) fn side(word: &str) -> Option<ModelSide> {
-    [ModelSide::A, ModelSide::B].into_iter().find(|side| self::word(*side) == word)
-}
-
 /// Whether the second side of an agent wrote a message.
 pub(super) fn is_of_side_b(body: &MessageBody) -> bool {
-    let says = |metadata: &Json| metadata.to_value()[SIDE] == word(ModelSide::B);
+    let says = |metadata: &Json| metadata.to_value()[SIDE] == RunSide::B.as_str();
     body.role == Role::User && body.metadata.as_ref().is_some_and(says)
 }
 
 /// The side that does not speak now.
-pub(super) fn other(side: ModelSide) -> ModelSide {
+pub(super) fn other(side: RunSide) -> RunSide {
     match side {
-        ModelSide::A => ModelSide::B,
-        ModelSide::B => ModelSide::A,
+        RunSide::A => RunSide::B,
+        RunSide::B => RunSide::A,
     }
 }
 
@@ -54,7 +43,7 @@ pub(super) struct Marks {
     /// Whether a tool asked that the run stop.
     pub(super) stops: bool,
     /// The side whose turn it is next.
-    pub(super) turn: Option<ModelSide>,
+    pub(super) turn: Option<RunSide>,
 }
 
 impl Marks {
@@ -68,7 +57,7 @@ impl Marks {
             fields.insert(STOP.to_owned(), true.into());
         }
         if let Some(turn) = self.turn {
-            fields.insert(TURN.to_owned(), word(turn).into());
+            fields.insert(TURN.to_owned(), turn.as_str().into());
         }
         add_metadata(body, fields)
     }
@@ -78,12 +67,12 @@ impl Marks {
 ///
 /// # Errors
 /// If the metadata are no JSON.
-pub(super) fn spoken_by(side: ModelSide, mut body: MessageBody) -> Result<MessageBody, Invalid> {
+pub(super) fn spoken_by(side: RunSide, mut body: MessageBody) -> Result<MessageBody, Invalid> {
     match side {
-        ModelSide::A => body.role = Role::Assistant,
-        ModelSide::B => {
+        RunSide::A => body.role = Role::Assistant,
+        RunSide::B => {
             body.role = Role::User;
-            add_metadata(&mut body, Map::from_iter([(SIDE.to_owned(), word(side).into())]))?;
+            add_metadata(&mut body, Map::from_iter([(SIDE.to_owned(), side.as_str().into())]))?;
         }
     }
     Ok(body)
@@ -115,16 +104,16 @@ pub(super) struct Said {
 
 impl Said {
     /// The side that said it as a step; none if no model did.
-    fn side(&self, dual: bool) -> Option<ModelSide> {
+    fn side(&self, dual: bool) -> Option<RunSide> {
         match self.body.role {
-            Role::Assistant if !self.queued => Some(ModelSide::A),
-            Role::User if dual && !self.queued && is_of_side_b(&self.body) => Some(ModelSide::B),
+            Role::Assistant if !self.queued => Some(RunSide::A),
+            Role::User if dual && !self.queued && is_of_side_b(&self.body) => Some(RunSide::B),
             Role::Assistant | Role::User | Role::Tool | Role::System | Role::Info => None,
         }
     }
 
-    fn turn(&self) -> Option<ModelSide> {
-        side(self.body.metadata.as_ref()?.to_value()[TURN].as_str()?)
+    fn turn(&self) -> Option<RunSide> {
+        self.body.metadata.as_ref()?.to_value()[TURN].as_str()?.parse().ok()
     }
 
     fn is_answer(&self) -> bool {
@@ -240,17 +229,17 @@ impl Tail {
     }
 
     /// The side that made the last step.
-    pub(super) fn side(&self) -> ModelSide {
+    pub(super) fn side(&self) -> RunSide {
         self.step.and_then(|at| self.said[at].side(self.dual)).unwrap_or_default()
     }
 
     /// The side whose turn it is, if the last step or one of its results says so.
-    pub(super) fn turn(&self) -> Option<ModelSide> {
+    pub(super) fn turn(&self) -> Option<RunSide> {
         self.said[self.step?..].iter().rev().find_map(|said| said.turn())
     }
 
     /// The side that a message after the last step is addressed to; the first one, unless it says so.
-    pub(super) fn addressed(&self) -> ModelSide {
+    pub(super) fn addressed(&self) -> RunSide {
         let after = &self.said[self.step.map_or(0, |at| at + 1)..];
         let to = after.iter().rev().filter(|said| said.body.role == Role::User).find_map(Said::turn);
         to.filter(|_| self.dual).unwrap_or_default()

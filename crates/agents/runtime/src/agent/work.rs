@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::json;
-use threadkeep_calls::{At, EndRun, GetRun, InjectionState, NewMessage, RunStep, StepRun};
-use threadkeep_engine::{Beside, Engine, Error, ModelSide, Owned, Progressed};
-use threadkeep_model::{FilePath, MessageBody, Role, RunOutcome, ThreadId, Timestamp, Uuid};
+use threadkeep_calls::{EndRun, InjectionState, NewMessage, StepRun};
+use threadkeep_engine::{Beside, Engine, Error, Owned, Progressed};
+use threadkeep_model::{FilePath, MessageBody, Role, RunOutcome, RunSide, Sides, ThreadId, Timestamp, Uuid};
 use threadkeep_store::StoreError;
 use tokio::task::JoinHandle;
 
 use super::next::{Ending, Next, Progress, next};
 use super::reason;
-use super::tail::{Tail, word};
+use super::tail::Tail;
 use super::title::Made;
 use super::watch::{Watch, Why};
 use crate::definitions::{Agent, Kind, Prompt, Side};
@@ -43,10 +43,10 @@ pub(super) struct Working {
     pub(super) attempt: u64,
     pub(super) began: Timestamp,
     pub(super) steps: u64,
-    /// Those of the second side among them.
-    pub(super) of_side_b: u64,
+    /// The turns, of an agent with two sides.
+    sides: Option<Sides>,
     /// The side that speaks.
-    pub(super) speaks: ModelSide,
+    pub(super) speaks: RunSide,
     /// Whether calls of the last step may have begun in an earlier attempt.
     pub(super) resumed: bool,
     /// Whether somebody asked for a stop before this attempt.
@@ -90,8 +90,8 @@ impl Working {
             attempt: run.attempt,
             began: run.started_at,
             steps: run.step_count,
-            of_side_b: 0,
-            speaks: ModelSide::A,
+            sides: run.sides,
+            speaks: RunSide::A,
             resumed: run.attempt > 1,
             stop: run.stop_requested_at.is_some(),
             injected: false,
@@ -104,11 +104,6 @@ impl Working {
             title: None,
         };
         working.choose_agent();
-        if working.is_dual() && working.steps > 0 {
-            let steps = working.engine.call(At::none(), GetRun { run: working.run }).await?.steps;
-            let is_b = |step: &&RunStep| step.model.as_ref().is_some_and(|model| model.side.as_deref() == Some("b"));
-            working.of_side_b = steps.iter().filter(|step| !step.continues).filter(is_b).count() as u64;
-        }
         Ok(working)
     }
 
@@ -168,7 +163,11 @@ impl Working {
     async fn advance(&mut self) -> Result<Flow, RuntimeError> {
         let since = self.agent.as_ref().and_then(|agent| agent.max_session_turns).map(|_| self.began);
         let tail = Box::pin(Tail::read(&self.engine, self.thread, self.is_dual(), since)).await?;
-        let progress = Progress { steps: self.steps, of_side_b: self.of_side_b, began: self.began };
+        if self.is_dual() {
+            // Others may ask for a turn at any time.
+            self.sides = self.engine.thread(self.thread).await?.record.run.and_then(|run| run.sides);
+        }
+        let progress = Progress { steps: self.steps, sides: self.sides, began: self.began };
         let decided = match &self.agent {
             Some(agent) => next(&tail, agent, progress),
             None if self.on.agent.is_some() => {
@@ -192,6 +191,7 @@ impl Working {
             }
             Next::Ask(side) => {
                 self.speak_as(side);
+                self.take_turn(side).await?;
                 Box::pin(self.ask()).await
             }
             Next::End(ending) => {
@@ -218,11 +218,22 @@ impl Working {
     }
 
     /// Lets a side speak: its prompt is the one that counts.
-    pub(super) fn speak_as(&mut self, side: ModelSide) {
+    pub(super) fn speak_as(&mut self, side: RunSide) {
         self.speaks = side;
         let Some(agent) = &self.agent else { return };
         let package = self.on.agent.as_ref().and_then(|name| name.package.as_deref());
         self.on.prompt = self.on.definitions.find(Kind::Prompt, &agent.side(side).prompt, package).cloned();
+    }
+
+    /// Says in the record of the run whose turn it is, if that is another side than after the last step, or was asked for.
+    async fn take_turn(&mut self, side: RunSide) -> Result<(), RuntimeError> {
+        if self.sides.is_none_or(|sides| sides.turned(side) == sides) {
+            return Ok(());
+        }
+        let mut step = StepRun::of(self.run).attempt(self.attempt);
+        (step.continues, step.delivers_nothing) = (true, true);
+        self.step(step, Beside { turn: Some(side), ..Beside::default() }).await?;
+        Ok(())
     }
 
     /// The side that speaks.
@@ -245,15 +256,17 @@ impl Working {
         // A run keeps the definitions that it began with.
         (self.on.context, self.on.definitions) = (context, definitions);
         self.choose_agent();
-        self.speak_as(ModelSide::A);
+        self.speak_as(RunSide::A);
         Ok(())
     }
 
     /// The state of the run, as code of tools sees it.
     pub(super) fn execution(&self) -> serde_json::Value {
+        let sides = self.sides.unwrap_or(Sides { steps_a: self.steps, ..Sides::default() });
         json!({
-            "flowId": self.run, "currentSide": word(self.speaks), "stepCount": self.steps,
-            "sideAStepCount": self.steps.saturating_sub(self.of_side_b), "sideBStepCount": self.of_side_b, "stopped": false, "promptPath": [self.on.prompt.as_ref().map(crate::definitions::Name::text)],
+            "flowId": self.run, "currentSide": self.speaks.as_str(), "stepCount": self.steps,
+            "sideAStepCount": sides.steps_a, "sideBStepCount": sides.steps_b, "stopped": false,
+            "promptPath": [self.on.prompt.as_ref().map(crate::definitions::Name::text)],
         })
     }
 
@@ -270,7 +283,7 @@ impl Working {
         loop {
             let error = match Box::pin(self.engine.work_step(self.thread, step.clone(), beside.clone())).await {
                 Ok(progressed) => {
-                    self.steps = progressed.run.step_count;
+                    (self.steps, self.sides) = (progressed.run.step_count, progressed.run.sides);
                     return Ok(progressed);
                 }
                 Err(error) => error,

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use threadkeep_engine::WayOut;
+use threadkeep_model::RunSide;
 use threadkeep_sandbox::{Code, Execute, Failure, Given, Language, Origin, Outcome, Sandbox, Status, Value};
 use tokio::sync::Semaphore;
 
@@ -51,7 +52,7 @@ pub(crate) struct Returned {
     /// Whether the run is to stop.
     pub(crate) stop: bool,
     /// The side whose turn it is next.
-    pub(crate) force_turn: Option<String>,
+    pub(crate) force_turn: Option<RunSide>,
 }
 
 /// Gives a sandbox the modules of the program itself, which its workers compile before they get code.
@@ -223,7 +224,7 @@ impl Runtime {
             result: fields.remove("result").unwrap_or_default(),
             context,
             stop: fields.remove("stop") == Some(Value::Bool(true)),
-            force_turn: fields.remove("forceTurn").and_then(|side| side.as_str().map(str::to_owned)),
+            force_turn: fields.remove("forceTurn").and_then(|side| side.as_str()?.parse().ok()),
         }))
     }
 }

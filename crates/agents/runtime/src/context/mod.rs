@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use threadkeep_calls::{ContextSummary, ContextTokens, ModelMessage};
-use threadkeep_engine::{CONVERSATION_TOKENS, Cut, Engine, Estimate, ModelSide, Request, Tokenizer, Wanted};
-use threadkeep_model::{MessageId, Part, Thread, ThreadId, Version};
+use threadkeep_engine::{CONVERSATION_TOKENS, Cut, Engine, Estimate, Request, Tokenizer, Wanted};
+use threadkeep_model::{MessageId, Part, RunSide, Thread, ThreadId, Version};
 use threadkeep_store::BoxFuture;
 
 use crate::RuntimeError;
@@ -61,7 +61,7 @@ pub struct Ask<'a> {
     /// The model that is asked.
     pub model: &'a Model,
     /// The side of an agent with two models.
-    pub side: ModelSide,
+    pub side: RunSide,
     /// Tokens of the system prompt and the tools, as far as they are known.
     pub fixed: Option<ContextTokens>,
     /// How much of the budget is used, in percent: 100, and less after a provider said that a request was too long.
@@ -192,7 +192,7 @@ pub(crate) fn request_of(all: &Definitions, thread: &Thread) -> Option<Request> 
     let package = name.package.as_deref();
     let (_, prompt) = all.prompt(&agent.side_a.prompt, package).ok()?;
     let (_, model) = all.model(&prompt.model, package).ok()?;
-    Some(request(all, package, prompt, model, ModelSide::A, thread))
+    Some(request(all, package, prompt, model, RunSide::A, thread))
 }
 
 fn request(
@@ -200,7 +200,7 @@ fn request(
     package: Option<&str>,
     prompt: &Prompt,
     model: &Model,
-    side: ModelSide,
+    side: RunSide,
     thread: &Thread,
 ) -> Request {
     let tokenizer = tokenizer(all, model);

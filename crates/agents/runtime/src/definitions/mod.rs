@@ -26,6 +26,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use threadkeep_engine::Tokenizer;
+use threadkeep_model::RunSide;
 
 use crate::code::Described;
 pub(crate) use built_in::FoundModel;
@@ -380,6 +381,13 @@ impl Definitions {
     /// count once they were loaded.
     pub(crate) fn scopes(&self, agent: &str, variable: &str) -> bool {
         self.graph(agent).iter().any(|name| self.variables(name).iter().any(|one| one.scoped && one.name == variable))
+    }
+
+    /// The prompts with which a side of an agent works, the outermost first; none if the agent is missing or broken.
+    pub(crate) fn prompt_path(&self, agent: &str, side: RunSide) -> Vec<String> {
+        let Ok((name, agent)) = self.agent(agent, None) else { return Vec::new() };
+        let prompt = self.find(Kind::Prompt, &agent.side(side).prompt, name.package.as_deref());
+        prompt.map(Name::text).into_iter().collect()
     }
 
     /// The variables that the graph of an agent requires and takes from no caller, and to which it gives no value itself.

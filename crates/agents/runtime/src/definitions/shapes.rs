@@ -1,10 +1,11 @@
 //! What a definition says: the fields of each kind. Unknown fields are refused.
 
 use std::collections::BTreeMap;
+use threadkeep_calls::RequiredVariable;
+use threadkeep_model::{EnvType, RunSide};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use threadkeep_engine::ModelSide;
 
 use super::place::{Path, Step, in_json, in_toml, line_and_column};
 use super::problem::{nearest, suggestion};
@@ -47,10 +48,10 @@ pub struct Agent {
 
 impl Agent {
     /// A side of the agent. One that has a single side has it for both.
-    pub fn side(&self, side: ModelSide) -> &Side {
+    pub fn side(&self, side: RunSide) -> &Side {
         match side {
-            ModelSide::A => &self.side_a,
-            ModelSide::B => self.side_b.as_ref().unwrap_or(&self.side_a),
+            RunSide::A => &self.side_a,
+            RunSide::B => self.side_b.as_ref().unwrap_or(&self.side_a),
         }
     }
 
@@ -382,6 +383,17 @@ pub struct Variable {
     pub scoped: bool,
     /// What it is for, for people.
     pub description: Option<String>,
+}
+
+impl Variable {
+    /// It, as callers are told of it; none if its name is none.
+    pub(crate) fn shown(&self) -> Option<RequiredVariable> {
+        let kind = match self.kind {
+            VariableKind::Text => EnvType::Text,
+            VariableKind::Secret => EnvType::Secret,
+        };
+        Some(RequiredVariable { name: self.name.parse().ok()?, kind, description: self.description.clone() })
+    }
 }
 
 /// The class of a variable.

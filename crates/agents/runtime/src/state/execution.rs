@@ -1,25 +1,15 @@
 //! The run that is open on a thread, as ThreadState shows it.
 
-use threadkeep_calls::StopRun;
+use threadkeep_calls::{ForceTurn, StopRun};
 use threadkeep_engine::{Engine, Error};
-use threadkeep_model::{Run, ThreadId};
+use threadkeep_model::{Run, RunSide, Sides, ThreadId};
 
 use super::ThreadState;
 use super::shapes::{GetMessages, Message};
 use crate::RuntimeError;
-use crate::definitions::Name;
 
 /// Messages of the history.
 const HISTORY_MAX: usize = 1_000;
-
-/// A side of an agent with two models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunSide {
-    /// The first one, whose messages are the assistant's.
-    A,
-    /// The second one, whose messages are the user's.
-    B,
-}
 
 /// A run that is open.
 pub struct ExecutionState {
@@ -35,7 +25,8 @@ impl ThreadState {
         let Some(run) = self.thread.record.run.clone() else { return Ok(None) };
         let all = GetMessages { limit: HISTORY_MAX, include_silent: true, ..GetMessages::default() };
         let history = self.get_messages(all).await?.messages;
-        let prompts = self.on.prompt.iter().map(Name::text).collect();
+        let (agent, side) = (self.agent_id(), run.sides.unwrap_or_default().turn);
+        let prompts = self.on.definitions.prompt_path(agent, side);
         Ok(Some(ExecutionState { engine: self.engine().clone(), thread: self.id(), run, history, prompts }))
     }
 }
@@ -48,12 +39,27 @@ impl ExecutionState {
 
     /// The side whose turn it is.
     pub fn current_side(&self) -> RunSide {
-        RunSide::A
+        self.sides().turn
+    }
+
+    /// The turns. The only side of an agent makes all steps.
+    fn sides(&self) -> Sides {
+        self.run.sides.unwrap_or(Sides { steps_a: self.run.steps, ..Sides::default() })
     }
 
     /// Number of steps: questions to a model.
     pub fn step_count(&self) -> u64 {
         self.run.steps
+    }
+
+    /// Number of steps of the first side.
+    pub fn side_a_step_count(&self) -> u64 {
+        self.sides().steps_a
+    }
+
+    /// Number of steps of the second side.
+    pub fn side_b_step_count(&self) -> u64 {
+        self.sides().steps_b
     }
 
     /// Whether it was asked to stop.
@@ -77,6 +83,15 @@ impl ExecutionState {
     /// If the store fails.
     pub async fn stop(&self) -> Result<(), RuntimeError> {
         self.engine.call(self.thread, StopRun { run: self.run.id, now: false }).await?;
+        Ok(())
+    }
+
+    /// Gives the next turn to a side. The run takes this up before its next step.
+    ///
+    /// # Errors
+    /// If the agent has one side, the run is over, or the store fails.
+    pub async fn force_turn(&self, side: RunSide) -> Result<(), RuntimeError> {
+        self.engine.call(self.thread, ForceTurn { run: self.run.id, side }).await?;
         Ok(())
     }
 

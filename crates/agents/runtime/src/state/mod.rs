@@ -32,7 +32,7 @@ use crate::tools::{Attempt, never};
 use crate::{Runtime, RuntimeError};
 
 pub use code::CodeExecution;
-pub use execution::{ExecutionState, RunSide};
+pub use execution::ExecutionState;
 pub use files::{FileChunk, FileChunks, WriteFileOptions};
 pub use shapes::{GetMessages, Message, MessageInput, MessageUpdates, Messages, Order, ScheduledEffect, ToolCall};
 

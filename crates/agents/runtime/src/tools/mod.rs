@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use threadkeep_calls::NewAttachment;
 use threadkeep_engine::Engine;
 pub use threadkeep_engine::Held;
-use threadkeep_model::ThreadId;
+use threadkeep_model::{RunSide, ThreadId};
 use tokio::sync::watch;
 
 pub(crate) use built_in::{is_built_in, remember};
@@ -51,7 +51,7 @@ pub struct Outcome {
     /// Whether the tool asked that the run stop.
     pub stop: bool,
     /// The side that the tool asked to be next: `a` or `b`.
-    pub force_turn: Option<String>,
+    pub force_turn: Option<RunSide>,
 }
 
 /// The result of a tool.

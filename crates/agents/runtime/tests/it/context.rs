@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 use threadkeep_calls::{ActivateSkill, AddMemory, At, Create, GetContext, Update};
-use threadkeep_engine::ModelSide;
-use threadkeep_model::{FieldChanges, Json, MessageBody, Role, Skill, ThreadId};
+use threadkeep_model::{FieldChanges, Json, MessageBody, Role, RunSide, Skill, ThreadId};
 use threadkeep_runtime::Runtime;
 use threadkeep_runtime::context::{Ask, Given, Summarize, given};
 use threadkeep_runtime::definitions::{Agent, Model, Prompt};
@@ -54,7 +53,7 @@ async fn ask(runtime: &Runtime, thread: ThreadId, summarize: Option<&dyn Summari
         package: None,
         prompt,
         model,
-        side: ModelSide::A,
+        side: RunSide::A,
         fixed: None,
         percent: 100,
         summarize,

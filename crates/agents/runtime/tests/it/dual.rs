@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use threadkeep_calls::{At, GetRun};
+use threadkeep_calls::{At, ForceTurn, GetExecution, GetRun};
 use threadkeep_engine::Page;
-use threadkeep_model::{Json, MessageBody, Role, RunStatus};
+use threadkeep_model::{Json, MessageBody, Role, RunSide, RunStatus};
 use threadkeep_runtime::Builder;
+use threadkeep_runtime::tools::{Declared, RustTool, State, ToolResult};
+use tokio::sync::Notify;
 
 use crate::agents::{Story, call, echo, folder, run};
 
@@ -66,6 +68,9 @@ fn two_sides_talk_until_a_tool_of_one_stops_the_session() {
         let told = story.engine.call(At::none(), GetRun { run: ended.id }).await.expect("a run");
         let spoke: Vec<_> = told.steps.iter().filter_map(|step| step.model.as_ref()?.side.clone()).collect();
         assert_eq!(spoke, ["a", "b", "a", "a", "b"]);
+        let sides = ended.sides.expect("sides");
+        // The last words of the session are a step that no model was asked for.
+        assert_eq!((ended.step_count, sides.steps_a, sides.steps_b), (6, 3, 2));
         story.stop().await;
     });
 }
@@ -118,6 +123,73 @@ fn a_message_may_be_addressed_to_the_second_side() {
         story.engine.queue(story.thread, MessageBody::user("go").metadata(to_b)).await.expect("queued");
         story.ended().await;
         assert_eq!(story.shown().await, "user go | user b0 | assistant a0");
+        story.stop().await;
+    });
+}
+
+/// A tool that waits until it is let go, and says when it began.
+fn holds(began: &Arc<Notify>, go: &Arc<Notify>) -> RustTool {
+    let (began, go) = (Arc::clone(began), Arc::clone(go));
+    RustTool::new(Declared::new("Waits", Map::new()), move |_: State, _: Map<String, Value>| {
+        let (began, go) = (Arc::clone(&began), Arc::clone(&go));
+        async move {
+            began.notify_one();
+            go.notified().await;
+            ToolResult::success("held")
+        }
+    })
+}
+
+#[test]
+fn a_side_that_is_given_the_turn_speaks_next_and_the_run_says_whose_turn_it_is() {
+    run(|| async {
+        let a = json!([{ "text": "a0" }, { "calls": [call("echo", "")] }, { "text": "a2" }]);
+        let folder = dual((&a, &endless("b")), "maxSessionTurns = 4", "", "");
+        let (began, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let story = Story::new(folder, |it: Builder| it.tool("echo", holds(&began, &go))).await;
+        assert_eq!(story.engine.call(story.thread, GetExecution {}).await.expect("a look"), None, "at rest");
+        story.say("go").await;
+        began.notified().await;
+        let run = story.runs().await.remove(0).id;
+        let now = || async { story.engine.call(story.thread, GetExecution {}).await.expect("a look").expect("a run") };
+        let shown = now().await;
+        assert_eq!((shown.flow_id, shown.current_side, shown.stopped), (run, RunSide::A, false));
+        assert_eq!((shown.step_count, shown.side_a_step_count, shown.side_b_step_count), (3, 2, 1));
+        assert_eq!((shown.prompt_path, shown.forced_side), (vec!["helper".to_owned()], None));
+        let asked = story.engine.call(At::none(), ForceTurn { run, side: RunSide::B }).await.expect("a request");
+        assert_eq!(asked.sides.and_then(|sides| sides.asked), Some(RunSide::B));
+        assert_eq!(now().await.forced_side, Some(RunSide::B));
+        go.notify_one();
+        let ended = story.ended().await;
+        // Without the request, the side that called the tool would have gone on.
+        assert_eq!(
+            story.shown().await,
+            "user go | assistant a0 | user b0 | assistant calls echo | tool held | user b1 | assistant a2"
+        );
+        let sides = ended.sides.expect("sides");
+        assert_eq!((sides.steps_a, sides.steps_b, sides.asked, sides.forced), (3, 2, None, false));
+        let over = story.engine.call(At::none(), ForceTurn { run, side: RunSide::A }).await.expect_err("it is over");
+        assert_eq!(over.code(), "run_over");
+        story.stop().await;
+    });
+}
+
+#[test]
+fn an_agent_with_one_side_takes_no_turns() {
+    run(|| async {
+        let (began, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let answers = json!([{ "calls": [call("echo", "")] }, { "text": "done" }]);
+        let with = |it: Builder| it.tool("echo", holds(&began, &go));
+        let story = Story::new(folder(&answers, "", &["echo"]), with).await;
+        story.say("go").await;
+        began.notified().await;
+        let run = story.runs().await.remove(0).id;
+        let refused = story.engine.call(At::none(), ForceTurn { run, side: RunSide::B }).await.expect_err("one side");
+        assert_eq!(refused.code(), "run_has_one_side");
+        let shown = story.engine.call(story.thread, GetExecution {}).await.expect("a look").expect("a run");
+        assert_eq!((shown.current_side, shown.side_a_step_count, shown.side_b_step_count), (RunSide::A, 1, 0));
+        go.notify_one();
+        story.ended().await;
         story.stop().await;
     });
 }

@@ -3,7 +3,8 @@
 use serde_json::json;
 use tempfile::TempDir;
 use threadkeep_calls::{
-    At, ChangeLifecycle, Delete, ListThreadRuns, RollbackTo, SetAccountEnv, SetEnv, Terminate, Truncate, TruncateFrom,
+    At, ChangeLifecycle, Delete, GetVariables, ListThreadRuns, RollbackTo, SetAccountEnv, SetEnv, SupplyVariables,
+    Terminate, Truncate, TruncateFrom,
 };
 use threadkeep_engine::{NewFile, Page};
 use threadkeep_model::{EnvType, LifecycleAction, Part, Position, RunStatus, ThreadId};
@@ -270,6 +271,38 @@ fn a_subagent_that_lacks_a_variable_starts_once_it_is_set() {
         story.until_shown("assistant heard").await;
         let shown = story.shown().await;
         assert!(shown.contains("user filed"), "{shown}");
+        story.stop().await;
+    });
+}
+
+#[test]
+fn a_subagent_starts_once_its_variables_are_supplied() {
+    run(|| async {
+        let folder = folder(&json!([ask_clerk(), { "text": "later" }, { "text": "heard" }]), "", &[]);
+        with_clerk(&folder, &json!([{ "text": "filed" }]), "{ name = \"clerk\", blocking = true }");
+        require_token(&folder);
+        let story = Story::new(folder, |it| it).await;
+        story.say("go").await;
+        story.ended().await;
+        let request = story.engine.children(story.thread).await.expect("children").remove(0).reference;
+        let lacks = story.engine.call(story.thread, GetVariables { request }).await.expect("variables");
+        let required: Vec<(&str, Option<&str>)> =
+            lacks.required.iter().map(|one| (one.name.as_str(), one.description.as_deref())).collect();
+        assert_eq!(required, [("TOKEN", Some("Opens the archive"))]);
+        assert_eq!(lacks.missing.len(), 1);
+        let supply =
+            |name: &str| SupplyVariables { request, env: [(name.to_owned(), "open sesame".to_owned())].into() };
+        let refused = story.engine.call(story.thread, supply("TOKN")).await.expect_err("a typo");
+        assert!(refused.to_string().contains("required: TOKEN"), "{refused}");
+        let lacks = story.engine.call(story.thread, supply("TOKEN")).await.expect("supplied");
+        assert_eq!((lacks.required.len(), lacks.missing.len()), (1, 0));
+        story.until_shown("assistant heard").await;
+        let shown = story.shown().await;
+        assert!(shown.contains("user filed"), "{shown}");
+        assert!(!format!("{:?}", supply("TOKEN")).contains("sesame"), "values are not printed");
+        let foreign = GetVariables { request: story.thread };
+        let refused = story.engine.call(story.thread, foreign).await.expect_err("no subagent");
+        assert_eq!(refused.code(), "thread_not_found");
         story.stop().await;
     });
 }

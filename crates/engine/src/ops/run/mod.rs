@@ -2,8 +2,10 @@
 //!
 //! One run is open at a time. It receives queued messages when it starts and with every step. Steps and the end name
 //! the run and its attempt; every start and every resume raises the attempt, so a late executor is refused. A rollback
-//! or a truncation ends the run in its own commit. Reading runs is next door, and so is the runtime's way to own one.
+//! or a truncation ends the run in its own commit. Next door: reading runs, turns of runs with two sides, and the runtime's
+//! way to own one.
 
+mod execution;
 mod own;
 mod read;
 mod work;
@@ -233,6 +235,7 @@ impl Engine {
             waits: Vec::new(),
             stop: None,
             usage: Usage::default(),
+            sides: None,
         }
     }
 
@@ -447,6 +450,7 @@ fn run_in(thread: ThreadId, entry: &Entry, time: Timestamp) -> Option<calls::Run
         Entry::RunStarted(started) => Some(calls::Run::open(thread, &started.run)),
         Entry::RunStepped(stepped) => Some(calls::Run::open(thread, &stepped.run)),
         Entry::RunStopAsked(asked) => Some(calls::Run::open(thread, &asked.run)),
+        Entry::RunTurnAsked(asked) => Some(calls::Run::open(thread, &asked.run)),
         Entry::RunEnded(ended) => Some(calls::Run::ended(thread, ended, time)),
         _ => None,
     }

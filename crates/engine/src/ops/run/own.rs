@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use threadkeep_calls::StartRun;
 use threadkeep_model::{
     Account, Actor, ActorKind, Caller, Entry, Executor, ItemKind, ProcessId, Run, RunOutcome, RunStarted, RunStatus,
-    Thread, ThreadId, Uuid,
+    Sides, Thread, ThreadId, Uuid,
 };
 
 use super::{Progressed, ended, reason, submitted_draft};
@@ -40,6 +40,8 @@ pub struct Taking {
     pub definitions: Option<String>,
     /// Whether a run that this process owns already is taken: one that it does not work on any more.
     pub again: bool,
+    /// Whether the agent of the thread has two sides.
+    pub dual: bool,
 }
 
 impl Engine {
@@ -195,15 +197,16 @@ fn take(thread: &Thread, by: &Taking, new: Run, something_waits: bool, gone: boo
     if passes(record.lifecycle, Change::Work).is_err() || record.terminated.is_some() {
         return None;
     }
-    let owner = Some(by.owner);
+    let (owner, sides) = (Some(by.owner), by.dual.then(Sides::default));
     let Some(open) = still_open(thread).cloned() else {
         let agent_id = record.agent_id.clone();
-        return something_waits.then_some((Run { agent_id, owner, ..new }, false));
+        return something_waits.then_some((Run { agent_id, owner, sides, ..new }, false));
     };
     let free = match open.status() {
         RunStatus::Queued => true,
         RunStatus::Running => open.executor == Executor::Runtime && gone,
         RunStatus::Waiting | RunStatus::Completed | RunStatus::Failed | RunStatus::Stopped => false,
     };
-    free.then(|| (Run { attempt: open.attempt + 1, owner, until: new.until, ..open }, true))
+    let sides = open.sides.or(sides);
+    free.then(|| (Run { attempt: open.attempt + 1, owner, until: new.until, sides, ..open }, true))
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use threadkeep_calls::{At, EndRun, GetApproval, StepRun};
 use threadkeep_model::{
     ApprovalState, Entry, Event, EventKind, Executor, FieldChanges, Invalid, Json, Kind, MessageId, ModelCall,
-    QueuedId, Run, RunOutcome, Thread, ThreadChanged, ThreadId, ToolTaken, Usage, Uuid, Version, Wait,
+    QueuedId, Run, RunOutcome, RunSide, Thread, ThreadChanged, ThreadId, ToolTaken, Usage, Uuid, Version, Wait,
     checked_reason_code,
 };
 
@@ -34,8 +34,10 @@ pub struct Beside {
     pub held: Held,
     /// Tools that leave the queue. Those that left it before are passed over.
     pub takes: Vec<QueuedId>,
-    /// The agent that the thread is handed to.
+    /// The agent that the thread is handed to. It has one side.
     pub agent: Option<String>,
+    /// The side whose turn it is from now on, of an agent with two.
+    pub turn: Option<RunSide>,
     /// A call that leaves the conversation: the message that makes it, and its id.
     pub drops: Option<(MessageId, String)>,
 }
@@ -177,7 +179,15 @@ impl Engine {
             let (id, until) = (run.id, self.shared.now().plus_micros(ttl));
             let usage = model.as_ref().map(|model| model.usage).unwrap_or_default();
             let (waits, children) = Box::pin(self.still_awaited(run.executor, &step.waits)).await?;
-            let run = run.stepped(until, !step.continues, usage, waits);
+            let mut run = run.stepped(until, !step.continues, usage, waits);
+            if let Some(model) = model.as_ref().filter(|_| !step.continues) {
+                run = run.spoken(model);
+            }
+            run.sides = match (&beside.agent, beside.turn) {
+                (Some(_), _) => None,
+                (None, Some(turn)) => Some(run.sides.unwrap_or_default().turned(turn)),
+                (None, None) => run.sides,
+            };
             let mut entries = said.as_step(run, step.continues, model.clone());
             self.admit_held(&thread, &held).await?;
             entries.extend(held.entries.iter().cloned());

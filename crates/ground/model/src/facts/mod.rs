@@ -29,7 +29,7 @@ pub use queue::{MessageDelivered, MessageQueued, QueuedEdited, QueuedRemoved, To
 pub use relations::{Deliver, Forked, ObserverAdded, ObserverRemoved, Referenced, Related};
 pub use runs::{
     ExecutionBegan, ExecutionEnded, ExecutionStatus, ExecutionStepped, RunEnded, RunStarted, RunStepped, RunStopAsked,
-    RunWoken,
+    RunTurnAsked, RunWoken,
 };
 pub use steering::{Decided, Injected, InjectionTaken};
 pub use thread::{CheckpointSet, LifecycleChanged, OwnerChanged, ThreadChanged};

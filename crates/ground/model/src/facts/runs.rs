@@ -64,6 +64,18 @@ impl Fact for Box<RunStopAsked> {
     }
 }
 
+/// Somebody asked that a side of the open run speak next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunTurnAsked {
+    /// The run with the request.
+    pub run: Run,
+}
+
+impl Fact for Box<RunTurnAsked> {
+    const RECORD: RecordChange<Self> = Some(|asked, record| Ok(Record { run: Some(asked.run.clone()), ..record }));
+}
+
 /// An answer came for which the run waited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

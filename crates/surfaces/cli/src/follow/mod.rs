@@ -11,7 +11,7 @@ use threadkeep::model::{
     CheckpointSet, FileChange, FilesChanged, Forked, Inserted, Kind, MessageEdited, MessagesDeleted, Related,
     RolledBack, ThreadChanged, Truncated, ValuesChanged,
 };
-use threadkeep::{Entry, Error, Invalid, Limits, Position, RunOutcome, Version};
+use threadkeep::{Entry, Error, Invalid, Limits, Position, RunOutcome, RunSide, Version};
 use threadkeep_calls::{ErrorCode, GetHistory, HistoryEntry, Problem, Status, Thread};
 use threadkeep_client as client;
 use threadkeep_client::{After as From, News, Retry as Again, Stream};
@@ -371,6 +371,10 @@ fn in_words(fact: Entry) -> String {
         Entry::RunStarted(started) => format!("{} attempt {}", started.run.id, started.run.attempt),
         Entry::RunStepped(stepped) => stepped.run.id.to_string(),
         Entry::RunStopAsked(asked) => asked.run.id.to_string(),
+        Entry::RunTurnAsked(asked) => {
+            let side = asked.run.sides.and_then(|sides| sides.asked).map(RunSide::as_str).unwrap_or_default();
+            format!("{} {side}", asked.run.id).trim_end().to_owned()
+        }
         Entry::RunWoken(woken) => woken.run.id.to_string(),
         Entry::RunEnded(ended) => {
             let why = ended.reason.as_deref().unwrap_or_default();

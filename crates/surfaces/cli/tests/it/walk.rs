@@ -156,7 +156,7 @@ impl House {
                 let mut command = threadkeep();
                 command.env("THREADKEEP_KEY", key).args(["--server", &self.url(), "call", sample.name]);
                 // Secrets are no arguments.
-                let by_stdin = sample.name.starts_with("set-") && sample.name.ends_with("env");
+                let by_stdin = ["set-env", "set-account-env", "supply-variables"].contains(&sample.name);
                 let text = fields.to_string();
                 command.args(&sample.thread).arg(if by_stdin { "-" } else { &text }).arg("--json");
                 command.args(given.expected.map(|version| format!("--expected-version={version}")));
@@ -347,6 +347,8 @@ fn conversation(house: &House) -> Vec<Sample> {
     let edit = |text: &str| json!({"message": message, "content": text});
     let variable = |value: &str| json!({"name": "V", "value": value});
     let event = |data: u8| json!({"type": "result", "data": {"n": data}});
+    let subagent = id(&house.ada("subagent", Some(&thread), json!({"name": "critic"})));
+    let supply = |value: &str| json!({"request": subagent, "env": {"V": value}});
     vec![
         plain("create", create("a"), create("b")),
         read("get", &thread, json!({})),
@@ -370,6 +372,8 @@ fn conversation(house: &House) -> Vec<Sample> {
         read("env", &thread, json!({})),
         read("get-env", &thread, json!({"name": "V"})),
         on("delete-env", &thread, json!({"name": "V"}), json!({"name": "W"})),
+        read("variables", &thread, json!({"request": subagent})),
+        on("supply-variables", &thread, supply("VALUE-1"), supply("VALUE-2")),
         plain("search", json!({"query": SECRET}), json!({})),
         plain("backfill", json!({}), json!({})),
     ]
@@ -406,6 +410,10 @@ fn work(house: &House) -> Vec<Sample> {
     let (first, second) = (queued(), queued());
     let begun = |thread: &str| house.ada("start-run", Some(thread), json!({"executor": "caller"}))["id"].clone();
     let (run, end, stop) = (begun(&runs), begun(&ends), begun(&cancels));
+    // A run of a caller has two sides once a step names one.
+    let turns = house.talk();
+    let dual = begun(&turns);
+    house.ada("step-run", None, json!({"run": dual, "model": {"model": "m", "side": "a"}}));
     let inject = |text: &str| json!({"type": "data", "content": text});
     let injected = house.ada("inject", Some(&thread), inject("x"))["injectionId"].clone();
     let effect = id(&house.ada("schedule-effect", Some(&thread), json!({"name": "x", "delay": 60_000})));
@@ -431,6 +439,8 @@ fn work(house: &House) -> Vec<Sample> {
         plain("end-run", json!({"run": end, "status": "completed"}), json!({"run": end, "status": "failed"}))
             .about(&ends),
         plain("stop-run", json!({"run": stop}), json!({"run": stop, "now": true})).about(&cancels),
+        read("execution", &runs, json!({})),
+        plain("force-turn", json!({"run": dual, "side": "b"}), json!({"run": dual, "side": "a"})).about(&turns),
         plain("runs", json!({}), json!({})).about(&runs),
         plain("run", json!({"run": run}), json!({})).about(&runs),
         plain("delta-run", json!({"run": run, "text": "x"}), json!({"run": run, "text": "y"})).about(&runs),

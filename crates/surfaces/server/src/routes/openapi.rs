@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use threadkeep::model::{BlobId, EnvName, FilePath, MessageName, QueuedId, ThreadName, Uuid, ValueKey};
+use threadkeep::model::{BlobId, EnvName, FilePath, MessageName, QueuedId, ThreadId, ThreadName, Uuid, ValueKey};
 use threadkeep_calls::{ErrorCode, ProblemTold};
 
 use crate::routes;
@@ -206,6 +206,11 @@ fn path_parameter(name: &'static str) -> Value {
     }
     let mut schema = match name {
         "thread" => of::<ThreadName>(),
+        "request" => {
+            let mut schema = of::<ThreadId>();
+            schema["description"] = "The request that `subagent_env_required` names: the id of a subagent.".into();
+            schema
+        }
         "message" => of::<MessageName>(),
         "item" => of::<QueuedId>(),
         "run" | "injection" | "approval" | "delegation" | "reference" | "observer" | "merge" | "effect" | "memory" => {

@@ -10,7 +10,7 @@ const EXAMPLE: &str = "T-5928a90d-d53b-488f-a829-4e36442142ee";
 
 /// The kinds of things a path can name.
 #[derive(Clone)]
-struct Ids([(&'static str, String); 24]);
+struct Ids([(&'static str, String); 25]);
 
 impl Ids {
     /// Ids that are well-formed, of things that are not there.
@@ -40,6 +40,7 @@ impl Ids {
             ("endpoint", "nothing".to_owned()),
             ("kind", "agents".to_owned()),
             ("definition", "nothing".to_owned()),
+            ("request", "T-00000000-0000-4000-8000-000000000009".to_owned()),
         ])
     }
 
@@ -48,6 +49,7 @@ impl Ids {
         let thread = owner.thread(&["secret"]);
         let at = format!("/v1/threads/{thread}");
         let said = owner.say(&thread, "more");
+        let subagent = owner.post(&format!("{at}/children"), json!({ "name": "critic" })).ok(201);
         let begun = owner.post(&format!("{at}/runs"), json!({ "executor": "caller" })).ok(201);
         let injected = owner.post(&format!("{at}/inject"), json!({ "type": "data", "content": "secret" })).ok(201);
         let waits = owner.post(&format!("{at}/queue"), json!({ "role": "user", "content": "waits" })).ok(201);
@@ -97,6 +99,7 @@ impl Ids {
             ("endpoint", "hook".to_owned()),
             ("kind", "skills".to_owned()),
             ("definition", "review".to_owned()),
+            ("request", text(&subagent["id"])),
         ])
     }
 
@@ -307,7 +310,7 @@ fn what_belongs_to_another_account_answers_like_what_is_not_there() {
             }
         }
         // Ids from another account's thread are not found in one's own thread either.
-        for part in ["message", "item", "injection", "observer", "merge", "effect"] {
+        for part in ["message", "item", "injection", "observer", "merge", "effect", "request"] {
             if route.names(part) {
                 let foreign = ids.clone().with("thread", &own);
                 let unknown = foreign.clone().with(part, Ids::unknown().get(part));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use threadkeep::{
     Append, Content, Conversation, DeleteMessage, EditMessage, Engine, Error, Estimate, Fork, GetContext, Json,
-    MessageBody, MessageId, ModelMessage, ModelSide, Part, Picture, Role, Rollback, RollbackTo, SetValue, StartRun,
+    MessageBody, MessageId, ModelMessage, Part, Picture, Role, Rollback, RollbackTo, RunSide, SetValue, StartRun,
     ThreadId, Truncate, TruncateFrom, Values, Wanted,
 };
 
@@ -292,11 +292,11 @@ fn each_side_of_two_models_sees_its_own_calls_alone() {
             told.messages.iter().map(shown).collect::<Vec<_>>().join(" | ")
         };
         assert_eq!(
-            sent(ModelSide::A).await,
+            sent(RunSide::A).await,
             "user Hello. | assistant Let me look. call a1 | tool result a1 | assistant It is there. | user I check."
         );
         assert_eq!(
-            sent(ModelSide::B).await,
+            sent(RunSide::B).await,
             "assistant Hello. | user Let me look. | user It is there. | assistant I check. call b1 | tool result b1"
         );
     });

@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 
 use threadkeep::calls::{ErrorCode, Lease};
+use threadkeep::model::ModelCall;
 use threadkeep::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, CARRIERS, Capability,
     Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny,
-    EditMessage, EditQueued, EndRun, Error, Event, EventKind, Fork, Handoff, IdempotencyKey, Inject, InjectionType,
-    Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage, NotifyParent, Observe,
-    Position, Queue, QueueTool, Redo, Refer, RemoveEffect, RemoveQueued, RevokeApproval, RevokeDelegation, Rollback,
-    RollbackTo, RunOutcome, ScheduleEffect, SetCheckpoint, SetEnv, SetStatus, SetValue, Skill, Spawn, StartRun,
-    StepRun, StopRun, Subagent, Terminate, ThreadId, Transfer, Truncate, Unarchive, Unobserve, Update, Uuid, Version,
+    EditMessage, EditQueued, EndRun, Error, Event, EventKind, ForceTurn, Fork, Handoff, IdempotencyKey, Inject,
+    InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
+    NotifyParent, Observe, Position, Queue, QueueTool, Redo, Refer, RemoveEffect, RemoveQueued, RevokeApproval,
+    RevokeDelegation, Rollback, RollbackTo, RunOutcome, RunSide, ScheduleEffect, SetCheckpoint, SetEnv, SetStatus,
+    SetValue, Skill, Spawn, StartRun, StepRun, StopRun, Subagent, SupplyVariables, Terminate, ThreadId, Transfer,
+    Truncate, Unarchive, Unobserve, Update, Uuid, Version,
 };
 
 use crate::{Keep, on_every_store};
@@ -202,6 +204,9 @@ async fn conversation(walk: &mut Walk<'_>) {
     walk.goes(thread, thread, variable("1"), variable("2")).await;
     let unset = |name: &str| DeleteEnv::new(name).expect("a name");
     walk.goes(thread, thread, unset("V"), unset("W")).await;
+    let request = keep.engine.subagent(thread, helper("three")).await.expect("a subagent").thread.id;
+    let supply = |value: &str| SupplyVariables { request, env: [("V".to_owned(), value.to_owned())].into() };
+    walk.goes(thread, thread, supply("1"), supply("2")).await;
 }
 
 async fn work(walk: &mut Walk<'_>) {
@@ -234,6 +239,11 @@ async fn work(walk: &mut Walk<'_>) {
     walk.goes(thread, thread, ended(RunOutcome::Completed), ended(RunOutcome::Failed)).await;
     let (thread, run) = begun(keep).await;
     walk.goes(thread, thread, StopRun { run, now: false }, StopRun::now(run)).await;
+    let (thread, run) = begun(keep).await;
+    // A run of a caller has two sides once a step names one.
+    let model = Some(ModelCall { side: Some("a".into()), ..ModelCall::of("m") });
+    engine.step_run(thread, StepRun { model, ..StepRun::of(run) }).await.expect("a step");
+    walk.goes(thread, thread, ForceTurn::to(run, RunSide::B), ForceTurn::to(run, RunSide::A)).await;
     let (thread, _) = talk(keep).await;
     walk.without_parameters(thread, Archive {}).await;
     walk.without_parameters(thread, Unarchive {}).await;

@@ -251,7 +251,7 @@ async fn a_message_wakes_a_run_that_waits_for_a_human(keep: Keep) {
 
 async fn the_runtime_takes_queued_runs_and_threads_with_something_queued(keep: Keep) {
     let owned = keep.engine.own().await.expect("a lease");
-    let taking = Taking { owner: owned.id(), definitions: Some("d1".into()), again: false };
+    let taking = Taking { owner: owned.id(), definitions: Some("d1".into()), again: false, dual: false };
     let thread = keep.thread(&["a"]).await;
     assert!(keep.engine.take_run(thread, &taking).await.expect("a look").is_none(), "nothing waits");
     keep.engine.queue(thread, MessageBody::user("b")).await.expect("queued");

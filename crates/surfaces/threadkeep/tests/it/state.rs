@@ -1,11 +1,13 @@
 //! ThreadState in Rust: every member, with the edges that its contract names.
 
 use serde_json::{Map, Value, json};
-use threadkeep::model::MessageStatus;
-use threadkeep::{Create, EndRun, EnvType, Error, Json, Role, RunOutcome, StartRun, Subagent, ThreadId};
+use threadkeep::model::{MessageStatus, ModelCall};
+use threadkeep::{
+    Create, EndRun, EnvType, Error, Json, Role, RunOutcome, RunSide, StartRun, StepRun, Subagent, ThreadId,
+};
 use threadkeep_runtime::definitions::{Agent, Model, Prompt};
 use threadkeep_runtime::state::{
-    GetMessages, Message, MessageInput, MessageUpdates, Order, RunSide, ThreadState, ToolCall, WriteFileOptions,
+    GetMessages, Message, MessageInput, MessageUpdates, Order, ThreadState, ToolCall, WriteFileOptions,
 };
 use threadkeep_runtime::tools::{Declared, RustTool, State, ToolResult};
 use threadkeep_runtime::{Runtime, RuntimeError};
@@ -25,6 +27,7 @@ on_every_store!(
     files_are_written_read_searched_and_removed,
     files_come_in_chunks,
     an_execution_is_there_while_a_run_is_open,
+    a_side_of_an_execution_with_two_is_given_the_turn,
     a_terminated_thread_takes_nothing_more,
 );
 
@@ -360,6 +363,33 @@ async fn an_execution_is_there_while_a_run_is_open(keep: Keep) {
     drop(keep.engine.end_run(state.thread_id(), EndRun::of(run, RunOutcome::Stopped)).await);
     state.refresh().await.expect("refreshed");
     assert!(state.execution().is_none(), "none at rest");
+}
+
+async fn a_side_of_an_execution_with_two_is_given_the_turn(keep: Keep) {
+    let (_, mut state) = opened(&keep).await;
+    let run = keep.engine.start_run(state.thread_id(), StartRun::caller()).await.expect("a run").run.id;
+    let thread = state.thread_id();
+    let step = async |side: RunSide| {
+        let model = Some(ModelCall { side: Some(side.as_str().into()), ..ModelCall::of("m") });
+        keep.engine.step_run(thread, StepRun { model, ..StepRun::of(run) }).await.expect("a step");
+    };
+    state.refresh().await.expect("refreshed");
+    let refused = state.execution().expect("a run").force_turn(RunSide::B).await.expect_err("one side");
+    assert!(matches!(refused, RuntimeError::Engine(Error::RunHasOneSide { .. })), "{refused}");
+    step(RunSide::A).await;
+    state.refresh().await.expect("refreshed");
+    state.execution().expect("a run").force_turn(RunSide::B).await.expect("a request");
+    let asked = || async { keep.engine.run(run).await.expect("a run").sides.expect("sides").asked };
+    assert_eq!(asked().await, Some(RunSide::B));
+    step(RunSide::A).await;
+    assert_eq!(asked().await, Some(RunSide::B), "another side spoke");
+    step(RunSide::B).await;
+    assert_eq!(asked().await, None, "it was taken up");
+    state.refresh().await.expect("refreshed");
+    let execution = state.execution().expect("a run");
+    assert_eq!(execution.current_side(), RunSide::B);
+    let counts = (execution.step_count(), execution.side_a_step_count(), execution.side_b_step_count());
+    assert_eq!(counts, (3, 2, 1));
 }
 
 async fn a_terminated_thread_takes_nothing_more(keep: Keep) {

@@ -83,6 +83,7 @@ pages! {
     ApprovalUndone "approval_undone";
     RunOpen "run_open";
     RunOver "run_over";
+    RunHasOneSide "run_has_one_side";
     RunNotFound "run_not_found";
     NothingToUndo "nothing_to_undo";
     NothingToRedo "nothing_to_redo";

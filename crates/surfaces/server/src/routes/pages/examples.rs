@@ -95,6 +95,10 @@ fn before(id: &str) -> String {
         }
         "stepRun" | "sendDelta" | "endRun" | "stopRun" | "getRun" | "streamRun" | "openRunSocket"
         | "listThreadRuns" => scratch("RUN=$(post /threads/$SCRATCH/runs '{\"executor\":\"caller\"}' | field id)\n"),
+        "forceTurn" => scratch(concat!(
+            "RUN=$(post /threads/$SCRATCH/runs '{\"executor\":\"caller\"}' | field id)\n",
+            "post /runs/$RUN/step '{\"model\":{\"model\":\"m\",\"side\":\"a\"}}' > /dev/null\n",
+        )),
         "redoRollback" => scratch(concat!(
             "post /threads/$SCRATCH/messages '{\"role\":\"user\",\"content\":\"Hello\"}' > /dev/null\n",
             "post /threads/$SCRATCH/rollback '{\"version\":1}' > /dev/null\n",
@@ -156,6 +160,7 @@ fn value(name: &str, path: &str, before: &str, example: &str) -> String {
         "thread" if ["/parent", "/notify-parent", "/status"].iter().any(|end| path.ends_with(end)) => {
             "$SUBAGENT".to_owned()
         }
+        "request" => "$SUBAGENT".to_owned(),
         "key" => "$KEY_ID".to_owned(),
         "run" => "$RUN".to_owned(),
         "path" if path.starts_with("/v1/references") => "notes.md".to_owned(),
