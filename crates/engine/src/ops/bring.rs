@@ -6,7 +6,8 @@ use bytes::Bytes;
 use threadkeep_calls::NewMessage;
 use threadkeep_model::{
     BlobId, Bounds, Child, Commit, Create, Derived, Entry, Forked, Json, Link, MessageId, NewEntry, NewSegment, Place,
-    Position, Record, Tally, Thread, ThreadCommit, ThreadId, Timestamp, ValueChange, ValueKey, ValuesChanged, born,
+    Position, Record, SegmentId, Tally, Thread, ThreadCommit, ThreadId, Timestamp, ValueChange, ValueKey,
+    ValuesChanged, born,
 };
 use threadkeep_store::StoreError;
 
@@ -166,6 +167,7 @@ impl Engine {
     /// The commit that creates all of `ready`, and tells the threads that they were forked from.
     async fn arriving(&self, ready: &Ready) -> Result<(Commit, Vec<MessageId>)> {
         let now = self.shared.now();
+        let near = self.new_segment();
         let mut creates: Vec<Create> = Vec::with_capacity(ready.arrivals.len());
         // Where the messages of each are, and how many are shown up to each.
         let mut placed: Vec<Vec<(Place, u64)>> = Vec::with_capacity(ready.arrivals.len());
@@ -175,7 +177,7 @@ impl Engine {
         for (number, (arrival, entries)) in ready.arrivals.iter().enumerate() {
             let Arrival { id, created, .. } = *arrival;
             let mut record = arrival.record.clone();
-            let mut segment = NewSegment { id: self.new_segment(), link: None, birth: Tally::default() };
+            let mut segment = NewSegment { id: neighbour(near, number), link: None, birth: Tally::default() };
             let (mut first, mut shown) = (Vec::new(), 0);
             let told = match &arrival.begins {
                 Begins::Anew => None,
@@ -251,6 +253,13 @@ impl Engine {
         commit.blobs.extend(ready.blobs.iter().cloned());
         Ok((commit, firsts))
     }
+}
+
+/// The segment at this distance from `near`. The segments of one commit are neighbours, so their rows share pages of a
+/// store's indexes: with ids all over the place, each thread would write pages of its own. The step is larger than any
+/// position, because checksums mix segment and position.
+fn neighbour(near: SegmentId, number: usize) -> SegmentId {
+    SegmentId::from_chance(near.bits().wrapping_add((number as u64) << 32))
 }
 
 /// The entry about a fork, whose record gets to know where it came from.

@@ -227,6 +227,7 @@ impl Known {
         }
         let actor = self.actor(connection, &commit.caller)?;
         let mut threads = Vec::with_capacity(steps.len());
+        let mut pending = terms::Pending::default();
         for step in steps {
             match step {
                 Step::Create(create, advanced) => {
@@ -237,6 +238,7 @@ impl Known {
                         advanced.created(),
                         &advanced.head,
                         &create.record,
+                        &mut pending,
                     )?;
                     if let Some(segment) = &advanced.opened {
                         let origin = Some((create.account.clone(), create.record.clone()));
@@ -251,6 +253,7 @@ impl Known {
                     }
                     self.insert_entries(connection, commit, write.thread, actor, &advanced, &write.entries)?;
                     if let Some(record) = &write.record {
+                        pending.write(connection)?;
                         update_record(connection, write.thread, record, write.owner.as_ref())?;
                     }
                     if let Some(known) = self.heads.get_mut(&key(write.thread)) {
@@ -261,10 +264,12 @@ impl Known {
                 Step::Delete(thread) => {
                     self.heads.remove(&key(thread));
                     let seq = self.next(connection)?;
+                    pending.write(connection)?;
                     delete_thread(connection, thread, commit.time, seq)?;
                 }
             }
         }
+        pending.write(connection)?;
         keys::remember(connection, commit, &threads)?;
         Ok(Committed { threads, replayed: false })
     }

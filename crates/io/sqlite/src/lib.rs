@@ -63,7 +63,7 @@ const IDLE_READERS_MAX: usize = 4;
 const READER_CACHE_KIB: i64 = 1_024;
 const WRITER_CACHE_KIB: i64 = 2_560;
 /// Memory for pages while many threads are made at once.
-const BULK_CACHE_KIB: i64 = 24 << 10;
+const BULK_CACHE_KIB: i64 = 40 << 10;
 
 /// The error of the system when a disk fails.
 #[cfg(unix)]

@@ -481,7 +481,10 @@ mod tests {
                 ..Record::default()
             };
             let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
-            terms::insert_thread(&transaction, id, &Account::local(), time, time, &record).expect("a thread");
+            let mut pending = terms::Pending::default();
+            let account = Account::local();
+            terms::insert_thread(&transaction, id, &account, time, time, &record, &mut pending).expect("a thread");
+            pending.write(&transaction).expect("terms");
             transaction
                 .execute(
                     "INSERT INTO heads VALUES (?1, 0, 1, 0, 0, ?2, ?3)",

@@ -188,7 +188,7 @@ pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Re
     Ok(())
 }
 
-/// Writes a thread that was not there.
+/// Writes a thread that was not there, but for its terms.
 pub(crate) fn insert_thread(
     connection: &Connection,
     id: ThreadId,
@@ -196,8 +196,9 @@ pub(crate) fn insert_thread(
     created: Timestamp,
     head: &Head,
     record: &Record,
+    pending: &mut terms::Pending,
 ) -> Result<()> {
-    terms::insert_thread(connection, id, account, created, head.updated, record)?;
+    terms::insert_thread(connection, id, account, created, head.updated, record, pending)?;
     connection
         .prepare_cached("INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {

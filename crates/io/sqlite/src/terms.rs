@@ -199,7 +199,27 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
     Ok(Some((Terms::of(&account, created, &record), account, created, filed)))
 }
 
-/// Writes the row of a thread that was not there, and its terms.
+/// Terms of threads that a commit makes, to be written together: in order, each page of the table is found once.
+#[derive(Default)]
+pub(crate) struct Pending(Vec<(i32, i64, i64)>);
+
+impl Pending {
+    /// Writes them.
+    pub(crate) fn write(&mut self, connection: &Connection) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        self.0.sort_unstable();
+        let mut insert =
+            connection.prepare_cached("INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
+        for (term, bucket, thread) in self.0.drain(..) {
+            insert.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the row of a thread that was not there; its terms become `pending`.
 pub(crate) fn insert_thread(
     connection: &Connection,
     id: ThreadId,
@@ -207,6 +227,7 @@ pub(crate) fn insert_thread(
     created: Timestamp,
     updated: Timestamp,
     record: &Record,
+    pending: &mut Pending,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
     let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
@@ -235,7 +256,8 @@ pub(crate) fn insert_thread(
             ])
         })
         .map_err(from_sqlite)?;
-    insert(connection, key(id), terms.rows(created, updated.minute()))
+    pending.0.extend(terms.rows(created, updated.minute()).map(|(term, bucket)| (term, bucket, key(id))));
+    Ok(())
 }
 
 /// Replaces the terms and columns of a thread whose record is about to become `record`, owned by `owner` from now on.

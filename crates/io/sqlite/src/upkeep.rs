@@ -15,6 +15,7 @@ use crate::commit::Known;
 use crate::error::from_sqlite;
 use crate::snapshot::FileSnapshot;
 use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
+use crate::terms::Pending;
 use crate::writer::Job;
 use crate::{SqliteStore, WRITER_CACHE_KIB, cells, read, terms};
 
@@ -150,6 +151,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
         for ImportedEntry { entry, derived, blobs } in &batch.entries {
             import_entry(connection, &mut known, entry, derived, blobs)?;
         }
+        let mut pending = Pending::default();
         for thread in &batch.threads {
             if is_deleted(connection, thread.id)? {
                 return Err(clash(format!("thread {} was deleted here, and stays deleted", thread.id)));
@@ -172,6 +174,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                         thread.created,
                         &thread.head,
                         &thread.record,
+                        &mut pending,
                     )?;
                 }
                 Some(here) if here.id == thread.id && here.head.version == thread.head.version => {}
@@ -180,6 +183,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 }
             }
         }
+        pending.write(connection)?;
         for Tombstone { thread, time } in &batch.tombstones {
             if tables::exists(connection, "SELECT 1 FROM threads WHERE id = ?1", key(*thread))? {
                 return Err(StoreError::lives_here(*thread));
@@ -393,5 +397,7 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
     for sql in ["DELETE FROM threads WHERE id = ?1", "DELETE FROM heads WHERE thread = ?1"] {
         connection.execute(sql, [key(thread.id)]).map_err(from_sqlite)?;
     }
-    insert_thread(connection, thread.id, &owner, first.created, &head, &record)
+    let mut pending = Pending::default();
+    insert_thread(connection, thread.id, &owner, first.created, &head, &record, &mut pending)?;
+    pending.write(connection)
 }

@@ -22,6 +22,8 @@ pub(crate) const WAITING_MAX: usize = 1_024;
 const BATCH_MAX: usize = 256;
 /// Each time the write-ahead log has grown by so many pages, it is copied into the file beside the writer…
 const CHECKPOINT_PAGES: i32 = 1_024;
+/// …or by so many while many threads are made: most of them write to the same pages, which are then copied once…
+const CHECKPOINT_MANY_PAGES: i32 = 4_096;
 /// …and from this size on what is left of it by the writer itself, so that it starts over.
 const CHECKPOINT_NOW_PAGES: i32 = 8_192;
 
@@ -258,10 +260,11 @@ impl Writer {
             // It has started over.
             self.copied_pages = 0;
         }
+        let each = if self.has_room.is_some() { CHECKPOINT_MANY_PAGES } else { CHECKPOINT_PAGES };
         if pages >= CHECKPOINT_NOW_PAGES {
             checkpoint(&self.connection, &self.failed);
             self.log_pages.store(0, Ordering::Relaxed);
-        } else if pages >= self.copied_pages + CHECKPOINT_PAGES {
+        } else if pages >= self.copied_pages + each {
             self.copied_pages = pages;
             // If one is under way already, this is not needed.
             let _ = self.checkpointer.try_send(());

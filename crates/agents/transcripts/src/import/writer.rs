@@ -16,9 +16,9 @@ use crate::shape::{Message, OriginKind, Session, Source};
 
 /// Bytes of messages that are gathered for one commit. The pages of a larger one would not fit the cache of a store's
 /// writer, and would be written and read more than once.
-pub(super) const GATHERED_BYTES_MAX: usize = 4 << 20;
+pub(super) const GATHERED_BYTES_MAX: usize = 8 << 20;
 /// Threads that are gathered for one commit.
-const GATHERED_THREADS_MAX: usize = 256;
+const GATHERED_THREADS_MAX: usize = 512;
 /// Messages whose places are remembered, in all families together.
 const REMEMBERED_MAX: usize = 100_000;
 /// Sessions that wait for the session they belong to.
