@@ -2393,6 +2393,7 @@ START_RUN = Facts(
         "invalid_parameter",
         "invalid_thread_id",
         "json_too_deep",
+        "no_model",
         "not_acceptable",
         "rate_limited",
         "request_timeout",
