@@ -87,6 +87,8 @@ export const facts = {
   sendDelta: { id: "sendDelta", method: "POST", path: "/v1/runs/{run}/delta", query: [], body: true, repeats: false, honours: [] },
   endRun: { id: "endRun", method: "POST", path: "/v1/runs/{run}/end", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   stopRun: { id: "stopRun", method: "POST", path: "/v1/runs/{run}/stop", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  getExecution: { id: "getExecution", method: "GET", path: "/v1/threads/{thread}/execution", query: [], body: false, repeats: true, honours: [] },
+  forceTurn: { id: "forceTurn", method: "POST", path: "/v1/runs/{run}/force-turn", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   spawnThread: { id: "spawnThread", method: "POST", path: "/v1/threads/{thread}/spawn", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   changeLifecycle: { id: "changeLifecycle", method: "POST", path: "/v1/threads/{thread}/lifecycle", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
   inject: { id: "inject", method: "POST", path: "/v1/threads/{thread}/inject", query: [], body: true, repeats: false, honours: ["expectedVersion", "writer", "idempotencyKey"] },
@@ -102,6 +104,8 @@ export const facts = {
   getEnv: { id: "getEnv", method: "GET", path: "/v1/threads/{thread}/env/{name}", query: [], body: false, repeats: true, honours: [] },
   setEnv: { id: "setEnv", method: "PUT", path: "/v1/threads/{thread}/env/{name}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer"] },
   deleteEnv: { id: "deleteEnv", method: "DELETE", path: "/v1/threads/{thread}/env/{name}", query: [], body: false, repeats: true, honours: ["expectedVersion", "writer", "idempotencyKey"] },
+  getVariables: { id: "getVariables", method: "GET", path: "/v1/threads/{thread}/variables/{request}", query: [], body: false, repeats: true, honours: [] },
+  supplyVariables: { id: "supplyVariables", method: "POST", path: "/v1/threads/{thread}/variables/{request}", query: [], body: true, repeats: true, honours: ["expectedVersion", "writer"] },
   listAccountEnv: { id: "listAccountEnv", method: "GET", path: "/v1/env", query: [], body: false, repeats: true, honours: [] },
   getAccountEnv: { id: "getAccountEnv", method: "GET", path: "/v1/env/{name}", query: [], body: false, repeats: true, honours: [] },
   setAccountEnv: { id: "setAccountEnv", method: "PUT", path: "/v1/env/{name}", query: [], body: true, repeats: true, honours: [] },
@@ -480,6 +484,11 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
     return this.way.pages(facts.listThreadRuns, { thread }, params, options);
   }
 
+  /** Shows the open run of a thread: its side, its steps and its prompt. */
+  getExecution(thread: string, options?: Options<never>): Promise<t.ExecutionState | null> {
+    return this.way.call(facts.getExecution, { thread }, undefined, options);
+  }
+
   /** Makes a thread for a task of its own, which inherits all, some or nothing from this one. */
   spawn(thread: string, params: t.Spawn, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Spawned> {
     return this.way.call(facts.spawnThread, { thread }, params, options);
@@ -562,6 +571,16 @@ index counts; `totalIsExact` is false then. */ total?: boolean } = {}, options?:
   /** Removes a variable of a thread. Its value is deleted. */
   deleteEnv(thread: string, name: string, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Deleted> {
     return this.way.call(facts.deleteEnv, { thread, name }, undefined, options);
+  }
+
+  /** Shows the variables that a subagent of a thread requires before it starts, and those that it lacks. */
+  getVariables(thread: string, request: string, options?: Options<never>): Promise<t.RequiredVariables> {
+    return this.way.call(facts.getVariables, { thread, request }, undefined, options);
+  }
+
+  /** Sets variables that a subagent waits for. It starts once it lacks none. The values are sealed. */
+  supplyVariables(thread: string, request: string, params: t.SupplyVariables, options?: Options<"expectedVersion" | "writer">): Promise<t.RequiredVariables> {
+    return this.way.call(facts.supplyVariables, { thread, request }, params, options);
   }
 
   /**
@@ -680,6 +699,11 @@ export class RunsCalls {
   /** Asks the executor of a run to stop. After 5 seconds the run ends in any case. */
   stop(run: string, params: t.StopRun = {}, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Run> {
     return this.way.call(facts.stopRun, { run }, params, options);
+  }
+
+  /** Gives the next turn of a `dual_ai` run to a side. The executor takes this up before its next step. */
+  forceTurn(run: string, params: t.ForceTurn, options?: Options<"expectedVersion" | "writer" | "idempotencyKey">): Promise<t.Run> {
+    return this.way.call(facts.forceTurn, { run }, params, options);
   }
 }
 

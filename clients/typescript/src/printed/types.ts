@@ -731,7 +731,7 @@ export type EnvVariable = {
 };
 
 /** A stable code. `/docs/errors/CODE` explains it; later versions may add some. */
-export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "memory_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "run_not_found" | "observer_not_found" | "env_not_found" | "definition_not_found" | "tool_not_found" | "effect_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "effects_full" | "memories_full" | "decisions_full" | "run_open" | "run_over" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "no_model" | "definition_invalid" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "endpoint_failed" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "sandbox_unavailable" | "sandbox_busy" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
+export type ErrorCode = "invalid_thread_id" | "invalid_message_id" | "invalid_cursor" | "invalid_body" | "invalid_parameter" | "json_too_deep" | "too_large" | "path_escapes_root" | "index_out_of_range" | "version_in_future" | "before_birth" | "ambiguous_thread_id" | "invalid_export" | "unknown_export_version" | "export_cut_off" | "unauthorized" | "forbidden" | "approval_required" | "route_not_found" | "thread_not_found" | "message_not_found" | "queued_not_found" | "injection_not_found" | "checkpoint_not_found" | "attachment_not_found" | "file_not_found" | "no_thumbnail" | "merge_not_found" | "project_not_found" | "memory_not_found" | "key_not_found" | "store_not_found" | "approval_not_found" | "delegation_not_found" | "reference_not_found" | "run_not_found" | "observer_not_found" | "env_not_found" | "definition_not_found" | "tool_not_found" | "effect_not_found" | "reference_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "unsupported_media_type" | "range_not_satisfiable" | "writer_held" | "writer_lost" | "writer_disposed" | "updates_refused" | "thread_closed" | "thread_suspended" | "thread_terminated" | "invalid_transition" | "queue_full" | "injections_full" | "effects_full" | "memories_full" | "decisions_full" | "run_open" | "run_over" | "run_has_one_side" | "nothing_to_undo" | "nothing_to_redo" | "is_a_directory" | "not_a_directory" | "directory_not_empty" | "quota_exceeded" | "approval_answered" | "approval_undone" | "validation_not_configured" | "project_exists" | "thread_exists" | "import_conflict" | "copy_differs" | "definition_invalid" | "server_running" | "version_conflict" | "secret_in_file" | "idempotency_key_reused" | "rate_limited" | "internal" | "endpoint_failed" | "store_damaged" | "busy" | "secrets_unavailable" | "embedder_failed" | "sandbox_unavailable" | "sandbox_busy" | "unavailable" | "storage_failed" | "cannot_open_store" | "store_is_newer" | "flush_timeout" | "write_behind_full" | "cannot_read" | "cannot_write" | "cannot_listen" | "unreachable" | "fate_unknown" | "not_understood" | "disk_full";
 
 /** A call of a function that the code exports. */
 export type ExecuteCode = {
@@ -739,6 +739,28 @@ export type ExecuteCode = {
   fn?: string;
   /** Its arguments. */
   args?: unknown[];
+};
+
+/** The open run of a thread, as `ThreadState` has it. */
+export type ExecutionState = {
+  /** The id of the run. */
+  flowId: Uuid;
+  /** The side whose turn it is. An agent of the type `ai_human` has one side, `a`. */
+  currentSide: RunSide;
+  /** Number of steps: questions to a model. */
+  stepCount: number;
+  /** Number of steps of side `a`. */
+  sideAStepCount: number;
+  /** Number of steps of side `b`. */
+  sideBStepCount: number;
+  /** Whether somebody asked to stop it. */
+  stopped: boolean;
+  /** When somebody asked to stop it. */
+  stopRequestedAt?: Timestamp | null;
+  /** The side that was asked to speak next, until the executor takes this up. */
+  forcedSide?: RunSide | null;
+  /** The prompts that work, the outermost first. Empty where the agent is not defined. */
+  promptPath: string[];
 };
 
 /** The kind of program that works on a run. */
@@ -867,6 +889,12 @@ export type FileVersion = {
   mimeType?: string | null;
   /** The hash of its content from then on. */
   hash?: BlobId | null;
+};
+
+/** Asks that a side of a run with two speak next. */
+export type ForceTurn = {
+  /** The side that speaks next: `a` or `b`. */
+  side: RunSide;
 };
 
 /** Where to fork: now, or at one of these. */
@@ -2111,6 +2139,8 @@ export type Progressed = {
   waits?: Wait[];
   /** Tokens and cost of all its steps. */
   usage: Usage;
+  /** Whose turn it is, where the agent has two sides. */
+  sides?: Sides | null;
   /** The version of the thread. */
   version: Version;
   /** The messages that were appended to the conversation, in order. */
@@ -2295,6 +2325,24 @@ export type RenewWriter = {
   holder?: string | null;
 };
 
+/** A variable that an agent requires. */
+export type RequiredVariable = {
+  /** The name of the variable. */
+  name: EnvName;
+  /** Whether the value may be shown. */
+  type: EnvType;
+  /** Its purpose, for people. */
+  description?: string | null;
+};
+
+/** The variables that a subagent requires. */
+export type RequiredVariables = {
+  /** Those that its agent requires and takes from no caller, by name. */
+  required: RequiredVariable[];
+  /** The names of those that it lacks. It starts once there are none. */
+  missing: EnvName[];
+};
+
 /** How a conflict was resolved. */
 export type Resolved = "ours" | "theirs" | "union" | "content";
 
@@ -2360,6 +2408,8 @@ export type Run = {
   waits?: Wait[];
   /** Tokens and cost of all its steps. */
   usage: Usage;
+  /** Whose turn it is, where the agent has two sides. */
+  sides?: Sides | null;
 };
 
 /** Indexes messages that are missing in the search index. */
@@ -2461,6 +2511,9 @@ export type RunGc = {
 /** How a run ended. */
 export type RunOutcome = "completed" | "failed" | "stopped";
 
+/** A side of an agent. Only an agent of the type `dual_ai` has a second one. */
+export type RunSide = "a" | "b";
+
 /** The status of a run. */
 export type RunStatus = "queued" | "running" | "waiting" | "completed" | "failed" | "stopped";
 
@@ -2512,6 +2565,8 @@ export type RunTold = {
   waits?: Wait[];
   /** Tokens and cost of all its steps. */
   usage: Usage;
+  /** Whose turn it is, where the agent has two sides. */
+  sides?: Sides | null;
   /** The steps, in order. */
   steps: RunStep[];
 };
@@ -2716,6 +2771,20 @@ export type SetStatus = {
 
 /** The last group of a thread's uuid: the same identity, shorter. */
 export type ShortId = string;
+
+/** The turns of a run whose agent has two sides. */
+export type Sides = {
+  /** The side whose turn it is. */
+  turn: RunSide;
+  /** Number of steps of the first side. */
+  stepsA: number;
+  /** Number of steps of the second side. */
+  stepsB: number;
+  /** The side that somebody asked to speak next. The executor has not taken it up yet. */
+  asked?: RunSide | null;
+  /** Whether the turn comes from such a request. The next step uses it up. */
+  forced?: boolean;
+};
 
 /** A link that signs a browser in, once. */
 export type SignIn = {
@@ -2922,6 +2991,15 @@ export type SubagentThread = {
 export type Summary = {
   /** The text of the summary. */
   summary: string;
+};
+
+/** Supplies the variables that a subagent waits for. */
+export type SupplyVariables = {
+  /**
+   * The values by the names of the variables, each at most 16 KiB. They are set together, on the subagent's
+   * thread.
+   */
+  env: Record<string, string>;
 };
 
 /** The side that a choice takes. */

@@ -33,6 +33,8 @@ pub(crate) struct Sizes {
     /// The same where each is a sync of its own.
     pub(crate) appends_each_synced: usize,
     pub(crate) histories: [usize; 3],
+    /// Messages of a thread that fills what a model is given, and of one that is much longer.
+    pub(crate) conversations: [usize; 2],
     /// Forks of one thread in a round.
     pub(crate) forks: usize,
     /// Messages of the thread that is read.
@@ -55,6 +57,7 @@ impl Sizes {
                 appends_each: 10,
                 appends_each_synced: 1,
                 histories: [10, 100, 1_000],
+                conversations: [100, 1_000],
                 forks: 20,
                 messages: 100,
                 reads: 20,
@@ -68,6 +71,7 @@ impl Sizes {
             appends_each: 150,
             appends_each_synced: 8,
             histories: [10, 1_000, 100_000],
+            conversations: [10_000, 1_000_000],
             forks: 200,
             messages: 10_000,
             reads: 200,

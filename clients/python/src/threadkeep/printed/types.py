@@ -1231,6 +1231,60 @@ class ExecuteCode(Record):
         ) -> None: ...
 
 
+class ExecutionState(Record):
+    """The open run of a thread, as `ThreadState` has it."""
+
+    __slots__ = (
+        "flow_id",
+        "current_side",
+        "step_count",
+        "side_a_step_count",
+        "side_b_step_count",
+        "stopped",
+        "stop_requested_at",
+        "forced_side",
+        "prompt_path",
+    )
+    _fields = {
+        "flowId": ("flow_id", None),
+        "currentSide": ("current_side", None),
+        "stepCount": ("step_count", None),
+        "sideAStepCount": ("side_a_step_count", None),
+        "sideBStepCount": ("side_b_step_count", None),
+        "stopped": ("stopped", None),
+        "stopRequestedAt": ("stop_requested_at", None),
+        "forcedSide": ("forced_side", None),
+        "promptPath": ("prompt_path", None),
+    }
+    _required = (
+        "flowId",
+        "currentSide",
+        "stepCount",
+        "sideAStepCount",
+        "sideBStepCount",
+        "stopped",
+        "promptPath",
+    )
+    flow_id: Uuid
+    """The id of the run."""
+    current_side: RunSide
+    """The side whose turn it is. An agent of the type `ai_human` has one side, `a`."""
+    step_count: int
+    """Number of steps: questions to a model."""
+    side_a_step_count: int
+    """Number of steps of side `a`."""
+    side_b_step_count: int
+    """Number of steps of side `b`."""
+    stopped: bool
+    """Whether somebody asked to stop it."""
+    stop_requested_at: Timestamp | None
+    """When somebody asked to stop it."""
+    forced_side: RunSide | None
+    """The side that was asked to speak next, until the executor takes this up."""
+    prompt_path: List[str]
+    """The prompts that work, the outermost first. Empty where the agent is not defined."""
+
+
 class Family(Record):
     """A thread with all it is related to, directly or not: a page of it."""
 
@@ -2652,6 +2706,7 @@ class Progressed(Record):
         "stop_requested_at",
         "waits",
         "usage",
+        "sides",
         "version",
         "delivered",
         "injections",
@@ -2673,6 +2728,7 @@ class Progressed(Record):
         "stopRequestedAt": ("stop_requested_at", None),
         "waits": ("waits", ("[", ("|", "WaitApproval", "WaitChild", "WaitHuman"))),
         "usage": ("usage", "Usage"),
+        "sides": ("sides", "Sides"),
         "version": ("version", None),
         "delivered": ("delivered", ("[", "Message")),
         "injections": ("injections", ("[", "Injection")),
@@ -2722,6 +2778,8 @@ class Progressed(Record):
     """The answers that it waits for."""
     usage: Usage
     """Tokens and cost of all its steps."""
+    sides: Sides | None
+    """Whose turn it is, where the agent has two sides."""
     version: Version
     """The version of the thread."""
     delivered: List[Message]
@@ -2956,6 +3014,39 @@ class Released(Record):
     """Whether a lease was still held, and is released now."""
 
 
+class RequiredVariable(Record):
+    """A variable that an agent requires."""
+
+    __slots__ = ("name", "type", "description")
+    _fields = {
+        "name": ("name", None),
+        "type": ("type", None),
+        "description": ("description", None),
+    }
+    _required = ("name", "type")
+    name: EnvName
+    """The name of the variable."""
+    type: EnvType
+    """Whether the value may be shown."""
+    description: str | None
+    """Its purpose, for people."""
+
+
+class RequiredVariables(Record):
+    """The variables that a subagent requires."""
+
+    __slots__ = ("required", "missing")
+    _fields = {
+        "required": ("required", ("[", "RequiredVariable")),
+        "missing": ("missing", None),
+    }
+    _required = ("required", "missing")
+    required: List[RequiredVariable]
+    """Those that its agent requires and takes from no caller, by name."""
+    missing: List[EnvName]
+    """The names of those that it lacks. It starts once there are none."""
+
+
 class Revoked(Record):
     """Whether a key was revoked."""
 
@@ -2987,6 +3078,7 @@ class Run(Record):
         "stop_requested_at",
         "waits",
         "usage",
+        "sides",
     )
     _fields = {
         "id": ("id", None),
@@ -3004,6 +3096,7 @@ class Run(Record):
         "stopRequestedAt": ("stop_requested_at", None),
         "waits": ("waits", ("[", ("|", "WaitApproval", "WaitChild", "WaitHuman"))),
         "usage": ("usage", "Usage"),
+        "sides": ("sides", "Sides"),
     }
     _required = (
         "id",
@@ -3046,6 +3139,8 @@ class Run(Record):
     """The answers that it waits for."""
     usage: Usage
     """Tokens and cost of all its steps."""
+    sides: Sides | None
+    """Whose turn it is, where the agent has two sides."""
 
 
 class RunEventAssistant(Record):
@@ -3180,6 +3275,7 @@ class RunTold(Record):
         "stop_requested_at",
         "waits",
         "usage",
+        "sides",
         "steps",
     )
     _fields = {
@@ -3198,6 +3294,7 @@ class RunTold(Record):
         "stopRequestedAt": ("stop_requested_at", None),
         "waits": ("waits", ("[", ("|", "WaitApproval", "WaitChild", "WaitHuman"))),
         "usage": ("usage", "Usage"),
+        "sides": ("sides", "Sides"),
         "steps": ("steps", ("[", "RunStep")),
     }
     _required = (
@@ -3242,6 +3339,8 @@ class RunTold(Record):
     """The answers that it waits for."""
     usage: Usage
     """Tokens and cost of all its steps."""
+    sides: Sides | None
+    """Whose turn it is, where the agent has two sides."""
     steps: List[RunStep]
     """The steps, in order."""
 
@@ -3478,6 +3577,30 @@ class SearchWhy(Record):
     """How well the words match."""
     vector: float
     """How well the meaning matches."""
+
+
+class Sides(Record):
+    """The turns of a run whose agent has two sides."""
+
+    __slots__ = ("turn", "steps_a", "steps_b", "asked", "forced")
+    _fields = {
+        "turn": ("turn", None),
+        "stepsA": ("steps_a", None),
+        "stepsB": ("steps_b", None),
+        "asked": ("asked", None),
+        "forced": ("forced", None),
+    }
+    _required = ("turn", "stepsA", "stepsB")
+    turn: RunSide
+    """The side whose turn it is."""
+    steps_a: int
+    """Number of steps of the first side."""
+    steps_b: int
+    """Number of steps of the second side."""
+    asked: RunSide | None
+    """The side that somebody asked to speak next. The executor has not taken it up yet."""
+    forced: bool | None
+    """Whether the turn comes from such a request. The next step uses it up."""
 
 
 class SignIn(Record):
@@ -4468,6 +4591,9 @@ RunEvent: TypeAlias = "RunEventTiming | RunEventAssistant | RunEventToolCall | R
 RunOutcome: TypeAlias = Literal["completed", "failed", "stopped"]
 """How a run ended."""
 
+RunSide: TypeAlias = Literal["a", "b"]
+"""A side of an agent. Only an agent of the type `dual_ai` has a second one."""
+
 RunStatus: TypeAlias = Literal["queued", "running", "waiting", "completed", "failed", "stopped"]
 """The status of a run."""
 
@@ -4578,6 +4704,7 @@ __all__ = [
     "EnvType",
     "EnvVariable",
     "ExecuteCode",
+    "ExecutionState",
     "Executor",
     "Fallback",
     "Family",
@@ -4663,6 +4790,8 @@ __all__ = [
     "RelationRole",
     "Relationship",
     "Released",
+    "RequiredVariable",
+    "RequiredVariables",
     "Resolved",
     "Revoked",
     "Role",
@@ -4673,6 +4802,7 @@ __all__ = [
     "RunEventTiming",
     "RunEventToolCall",
     "RunOutcome",
+    "RunSide",
     "RunStatus",
     "RunStep",
     "RunTold",
@@ -4685,6 +4815,7 @@ __all__ = [
     "SearchStatus",
     "SearchWhy",
     "ShortId",
+    "Sides",
     "SignIn",
     "Skill",
     "Spawned",

@@ -18,7 +18,7 @@ const TOKENS: u64 = 100_000;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
-    for size in bench.sizes.histories {
+    for size in bench.sizes.conversations {
         let room = bench.room()?;
         let ours = Ours::with_threads(bench, &room.place("ours.db"), 1)?;
         ours.fill(bench, ours.threads[0], size)?;

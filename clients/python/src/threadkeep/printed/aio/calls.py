@@ -2095,6 +2095,16 @@ class AsyncThreadsCalls:
             actor=actor,
         )
 
+    async def get_execution(
+        self,
+        thread: str,
+        *,
+        actor: str | None = None,
+    ) -> t.ExecutionState | None:
+        """Shows the open run of a thread: its side, its steps and its prompt."""
+        answered: t.ExecutionState | None = await self._way.call(facts.GET_EXECUTION, {"thread": thread}, {}, actor=actor)
+        return answered
+
     async def spawn(
         self,
         thread: str,
@@ -2457,6 +2467,51 @@ class AsyncThreadsCalls:
             expected_version=expected_version,
             writer=writer,
             idempotency_key=idempotency_key,
+            actor=actor,
+        )
+        return answered
+
+    async def get_variables(
+        self,
+        thread: str,
+        request: str,
+        *,
+        actor: str | None = None,
+    ) -> t.RequiredVariables:
+        """Shows the variables that a subagent of a thread requires before it starts, and those that it
+        lacks.
+        """
+        answered: t.RequiredVariables = await self._way.call(
+            facts.GET_VARIABLES,
+            {"thread": thread, "request": request},
+            {},
+            actor=actor,
+        )
+        return answered
+
+    async def supply_variables(
+        self,
+        thread: str,
+        request: str,
+        *,
+        env: Mapping[str, str],
+        expected_version: int | None = None,
+        writer: str | None = None,
+        actor: str | None = None,
+    ) -> t.RequiredVariables:
+        """Sets variables that a subagent waits for. It starts once it lacks none. The values are
+        sealed.
+
+        Args:
+            env: The values by the names of the variables, each at most 16 KiB. They are set
+                together, on the subagent's thread.
+        """
+        answered: t.RequiredVariables = await self._way.call(
+            facts.SUPPLY_VARIABLES,
+            {"thread": thread, "request": request},
+            {"env": env},
+            expected_version=expected_version,
+            writer=writer,
             actor=actor,
         )
         return answered
@@ -3003,6 +3058,33 @@ class AsyncRunsCalls:
             facts.STOP_RUN,
             {"run": run},
             {"now": now},
+            expected_version=expected_version,
+            writer=writer,
+            idempotency_key=idempotency_key,
+            actor=actor,
+        )
+        return answered
+
+    async def force_turn(
+        self,
+        run: str,
+        *,
+        side: t.RunSide,
+        expected_version: int | None = None,
+        writer: str | None = None,
+        idempotency_key: str | None = None,
+        actor: str | None = None,
+    ) -> t.Run:
+        """Gives the next turn of a `dual_ai` run to a side. The executor takes this up before its next
+        step.
+
+        Args:
+            side: The side that speaks next: `a` or `b`.
+        """
+        answered: t.Run = await self._way.call(
+            facts.FORCE_TURN,
+            {"run": run},
+            {"side": side},
             expected_version=expected_version,
             writer=writer,
             idempotency_key=idempotency_key,
