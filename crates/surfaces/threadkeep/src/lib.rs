@@ -122,10 +122,10 @@ pub use threadkeep_engine::{
     DueEffect, EffectEnd, Engine, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed, FeedReader,
     FileContent, FileIs, FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage, Importer,
     IndexStatus, Key, KeyFile, KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost, MakeDirectory, Match,
-    MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Owned, Page, PassedOver,
-    Picture, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Request, Result, Search, Searching,
-    Selection, Shown, Standing, SubagentThread, Subscription, Taking, ThreadPage, ThreadSummary, Tokenizer, Upload,
-    Uploaded, Validate, Values, Verb, Wanted, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
+    MergedTree, MessagePage, Mode, MoveFile, NewFile, NewKey, Opened, Over, Owned, Page, PassedOver, Picture,
+    Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Request, Result, Search, Searching, Selection,
+    Shown, Standing, SubagentThread, Subscription, Taking, ThreadPage, ThreadSummary, Tokenizer, Upload, Uploaded,
+    Validate, Values, Verb, Wanted, WayOut, World, WriteFiles, cursor, gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,
