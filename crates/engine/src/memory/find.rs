@@ -13,6 +13,7 @@ use threadkeep_search::words::{is_stop, words};
 use threadkeep_search::{Builder, Document, Form, Matches, Question, Shelf, Strand, Volume, Wants};
 use threadkeep_store::{Registered, StoreError};
 
+use super::alike::Vocabulary;
 use super::{MEMORIES_MAX, told};
 use crate::ground::beside;
 use crate::search::embedded;
@@ -57,6 +58,8 @@ struct Index {
     vectors: HashMap<String, Vector>,
     model: String,
     shelf: Arc<Shelf>,
+    /// The words of the texts, where the built-in vectors compare them.
+    vocabulary: Option<Vocabulary>,
 }
 
 /// The accounts whose memories are ready.
@@ -102,7 +105,13 @@ impl Engine {
         if question.is_empty() {
             return Ok(Vec::new());
         }
-        let ranked = ranked(&index, question, vector.as_ref())?;
+        // Words in quotes have to be there as they are, and the index alone knows that.
+        let alike = index.vocabulary.as_ref().filter(|_| vector.is_some()).and_then(|words| words.alike(query));
+        let mut ranked = ranked(&index, question, vector.as_ref())?;
+        if let Some(alike) = alike {
+            ranked.iter_mut().for_each(|(at, score)| *score = alike[*at]);
+            in_order(&mut ranked);
+        }
         let mut found = Vec::new();
         // A few more than are wanted at a time: most of them hold.
         let mut candidates = ranked.into_iter().filter(|(at, _)| among.has(&index.memories[*at]));
@@ -134,7 +143,12 @@ impl Engine {
         let known = before.filter(|before| before.model == model);
         let vectors = self.memory_vectors(&memories, known.as_deref()).await?;
         let is_complete = vectors.len() == texts(&memories).count();
-        let index = beside::aside(move || index(of, memories, vectors, model)).await??;
+        let is_built_in = self.embedder.is_none();
+        let index = beside::aside(move || {
+            let vocabulary = is_built_in.then(|| Vocabulary::of(memories.iter().map(|memory| memory.text.as_str())));
+            Ok::<_, crate::Error>(Index { vocabulary, ..index(of, memories, vectors, model)? })
+        });
+        let index = index.await??;
         let index = Arc::new(index);
         // Without its vectors it answers by words, and is made again for the next question.
         if is_complete {
@@ -228,7 +242,8 @@ fn index(of: BlobId, memories: Vec<Memory>, vectors: HashMap<String, Vector>, mo
         builder.add(&document, vector.unwrap_or_default());
     }
     let volume = Volume::read(builder.finish(&model)).map_err(|error| StoreError::corrupt(error.to_string()))?;
-    Ok(Index { of, memories, vectors, model, shelf: Arc::new(Shelf::new(vec![Arc::new(volume)])) })
+    let shelf = Arc::new(Shelf::new(vec![Arc::new(volume)]));
+    Ok(Index { of, memories, vectors, model, shelf, vocabulary: None })
 }
 
 /// The places of the memories that answer, the best first, with their scores.
@@ -251,7 +266,11 @@ fn ranked(index: &Index, question: Question, vector: Option<&Vector>) -> Result<
             ranked.push((at, ALIKE_SHARE * cosine));
         }
     }
-    // The newer one first among equals.
-    ranked.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+    in_order(&mut ranked);
     Ok(ranked)
+}
+
+/// The best first; the newer one first among equals.
+fn in_order(ranked: &mut [(usize, f32)]) {
+    ranked.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
 }

@@ -4,6 +4,7 @@
 //! project exists. Reads check that, so a memory without a source is never told, however its source went away.
 //! [`forget`] removes those that are gone for good; [`find`] searches.
 
+mod alike;
 mod find;
 mod forget;
 
