@@ -106,7 +106,13 @@ impl Engine {
             return Ok(Vec::new());
         }
         // Words in quotes have to be there as they are, and the index alone knows that.
-        let alike = index.vocabulary.as_ref().filter(|_| vector.is_some()).and_then(|words| words.alike(query));
+        let alike = match &vector {
+            Some(_) => {
+                let (index, query) = (Arc::clone(&index), query.to_owned());
+                beside::aside(move || index.vocabulary.as_ref().and_then(|words| words.alike(&query))).await?
+            }
+            None => None,
+        };
         let mut ranked = ranked(&index, question, vector.as_ref())?;
         if let Some(alike) = alike {
             ranked.iter_mut().for_each(|(at, score)| *score = alike[*at]);
