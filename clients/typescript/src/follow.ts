@@ -2,6 +2,7 @@
 
 import { FateUnknown, NotFound, Refused, ThreadkeepError, Unavailable, Unreachable, refused } from "./errors.js";
 import type { HistoryEntry, RunEvent } from "./printed/types.js";
+import { frames, hasSockets } from "./socket.js";
 import { events, type ServerSent } from "./sse.js";
 import { filled, query, sleep, type Way } from "./way.js";
 
@@ -33,8 +34,8 @@ abstract class Stream<Item> implements AsyncIterable<Item> {
 
   constructor(
     protected readonly way: Way,
-    private readonly path: string,
-    private readonly signal: AbortSignal | undefined,
+    protected readonly path: string,
+    protected readonly signal: AbortSignal | undefined,
     /** Whether it ends when what it follows is gone. */
     private readonly ends: boolean,
   ) {}
@@ -61,12 +62,13 @@ abstract class Stream<Item> implements AsyncIterable<Item> {
       let opened: number | undefined;
       let hadNews = false;
       try {
-        const response = await this.open();
-        if (response instanceof ThreadkeepError) {
-          failure = response;
-        } else if (response.body) {
+        const told = await this.open();
+        if (told instanceof ThreadkeepError) {
+          failure = told;
+        } else {
+          this.wasOpen = true;
           opened = Date.now();
-          for await (const event of events(response.body, this.way.silenceMs)) {
+          for await (const event of told) {
             if (event.event === "error") {
               failure = ended(event);
               break;
@@ -95,17 +97,20 @@ abstract class Stream<Item> implements AsyncIterable<Item> {
     }
   }
 
-  private async open(): Promise<Response | ThreadkeepError> {
+  /** Opens a connection after the last place. */
+  protected async open(): Promise<AsyncIterable<ServerSent> | ThreadkeepError> {
     const headers: Record<string, string> = { Accept: "text/event-stream" };
     const after = this.after();
     if (after !== undefined) headers["Last-Event-ID"] = after;
     const response = await this.way.attempt({ method: "GET", path: this.path, headers, repeats: true, signal: this.signal });
-    if (response instanceof Response) {
-      this.wasOpen = true;
-      this.opened(response);
-    }
-    return response;
+    if (response instanceof ThreadkeepError) return response;
+    this.opened(response);
+    return response.body ? events(response.body, this.way.silenceMs) : nothing();
   }
+}
+
+async function* nothing(): AsyncGenerator<ServerSent> {
+  // A platform without streams of bytes gives no body.
 }
 
 /** The entries of threads: `for await (const entry of following)`. */
@@ -125,6 +130,28 @@ export class Following extends Stream<HistoryEntry> {
 
   protected after(): string | undefined {
     return this.cursor;
+  }
+
+  /** In browsers, one thread is followed over a WebSocket: of other streams they open six at a time for all their tabs. */
+  protected override async open(): Promise<AsyncIterable<ServerSent> | ThreadkeepError> {
+    if (!this.isOfOneThread || !hasSockets()) return super.open();
+    const ask = (method: string, path: string, body?: string) =>
+      this.way.attempt({ method, path, body, headers: { "Content-Type": "application/json" }, repeats: true, signal: this.signal });
+    const thread = () => ask("GET", this.path.replace(/\/stream$/, ""));
+    if (this.cursor === "latest") {
+      const found = await thread();
+      if (found instanceof ThreadkeepError) return found;
+      this.cursor = String(((await found.json()) as { v: number }).v);
+    }
+    const path = this.path.replace(/\/stream$/, "/ws");
+    const drawn = await ask("POST", "/v1/tickets", JSON.stringify({ path }));
+    if (drawn instanceof ThreadkeepError) return drawn;
+    const { ticket } = (await drawn.json()) as { ticket: string };
+    const opened = await frames(`${this.way.url}${path}${query({ after: this.cursor, ticket })}`, this.signal);
+    if (opened) return opened;
+    // A browser does not say why a socket was refused.
+    const found = await thread();
+    return found instanceof ThreadkeepError ? found : new FateUnknown(`no WebSocket to ${this.way.url}`);
   }
 
   protected opened(response: Response): void {

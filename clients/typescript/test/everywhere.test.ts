@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
+import type { Duplex } from "node:stream";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
@@ -31,7 +32,9 @@ const run = async (program: string, args: string[], cwd: string, env: Record<str
 
 /** What is in front of the server: it passes requests on, cuts streams, serves the page, and is told what the page did. */
 class Front {
-  private readonly streams = new Set<ServerResponse>();
+  private readonly streams = new Set<ServerResponse | Duplex>();
+  /** The number of WebSockets that were opened. */
+  sockets = 0;
   private readonly http: HttpServer;
   /** The number of streams that were cut. */
   cuts = 0;
@@ -42,6 +45,7 @@ class Front {
     private readonly folder: string,
   ) {
     this.http = createServer((asked, answer) => this.answer(asked, answer));
+    this.http.on("upgrade", (asked, near, head) => this.upgrade(asked, near, head));
   }
 
   static async of(url: string, folder: string): Promise<Front> {
@@ -95,6 +99,24 @@ class Front {
     asked.pipe(far);
   }
 
+  /** Passes a WebSocket on. */
+  private upgrade(asked: IncomingMessage, near: Duplex, head: Buffer): void {
+    const far = connect(Number(this.target.port), this.target.hostname, () => {
+      const headers = asked.rawHeaders.map((text, at) => (at % 2 ? `${text}\r\n` : `${text}: `)).join("");
+      far.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${headers}\r\n`);
+      far.write(head);
+      near.pipe(far).pipe(near);
+    });
+    this.sockets += 1;
+    this.streams.add(near);
+    const end = () => {
+      this.streams.delete(near);
+      far.destroy();
+      near.destroy();
+    };
+    for (const side of [near, far]) side.on("error", end).on("close", end);
+  }
+
   stop(): void {
     this.http.closeAllConnections();
     this.http.close();
@@ -146,8 +168,8 @@ for (const [name, program, args] of RUNTIMES) {
   });
 }
 
-test("the program works in a browser", { timeout: DEADLINE_MS }, () =>
-  says(async () => {
+test("the program works in a browser, over WebSockets", { timeout: DEADLINE_MS }, async () => {
+  await says(async () => {
     const told = new Promise<string>((done) => (front.told = done));
     const args = [
       "--headless=new",
@@ -172,5 +194,6 @@ test("the program works in a browser", { timeout: DEADLINE_MS }, () =>
       failed.catch(() => undefined);
       await gone;
     }
-  }),
-);
+  });
+  assert.ok(front.sockets > 1, "it follows over a WebSocket, and opens another one after the cut");
+});
