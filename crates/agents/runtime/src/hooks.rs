@@ -11,9 +11,9 @@ use threadkeep_engine::Held;
 use threadkeep_model::{Event, EventKind, Json as Written};
 use threadkeep_sandbox::Value;
 
-use crate::code::{Ended, Host};
+use crate::attempt::{Attempt, Cancel, Declared};
+use crate::code::{Ended, Host, said};
 use crate::definitions::{Definition, Definitions, Kind, Name, Problem, Problems, nearest, position_of};
-use crate::tools::{Attempt, Cancel, Declared, said};
 use crate::{Runtime, RuntimeError};
 
 /// Time for one hook.

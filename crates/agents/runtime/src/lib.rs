@@ -5,13 +5,16 @@
 //! in them. It changes threads only by calls, as any other program does.
 
 mod agent;
+mod attempt;
+mod background;
+mod bpe;
+mod builder;
 mod code;
 pub mod context;
 mod default_agent;
 pub mod definitions;
 pub mod effects;
 pub mod endpoints;
-mod env;
 mod error;
 mod hooks;
 mod http;
@@ -24,7 +27,9 @@ pub mod starter;
 pub mod state;
 pub mod tools;
 
+pub use background::Background;
+pub use builder::Builder;
 pub use default_agent::LocalModels;
 pub use error::RuntimeError;
 pub use pack::NotPacked;
-pub use runtime::{Background, Builder, Runtime};
+pub use runtime::Runtime;

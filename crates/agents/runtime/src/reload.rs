@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use threadkeep_engine::Error;
 
-use crate::definitions::{DefaultAgent, Definition, Definitions, FoundModel, Kind, Name, Problems, stamp};
-use crate::mcp::PREFIX;
-use crate::tools::is_built_in;
+use crate::attempt::built_in::is_built_in;
+use crate::definitions::{DefaultAgent, Definition, Definitions, FoundModel, Kind, MCP_PREFIX, Name, Problems, stamp};
 
 /// How often the folder is looked at.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
@@ -108,7 +107,7 @@ impl Present {
         if is_built_in(name) {
             return Ok(());
         }
-        if let Some((server, _)) = name.strip_prefix(PREFIX).and_then(|written| all.find_mcp(written, package)) {
+        if let Some((server, _)) = name.strip_prefix(MCP_PREFIX).and_then(|written| all.find_mcp(written, package)) {
             // Whether the server has the tool shows when it is called.
             return all.get(Kind::Mcp, &server.text(), None).map(drop).map_err(refused);
         }

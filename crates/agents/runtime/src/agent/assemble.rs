@@ -12,9 +12,9 @@ use super::calls::MESSAGE;
 use super::filtered::filtered;
 use super::models::in_order;
 use super::summary::ByModel;
+use crate::attempt::Attempt;
 use crate::context::{self, Given};
 use crate::definitions::{Kind, PartOfPrompt, Prompt, PromptText, ToolChoice, UsedTool};
-use crate::tools::Attempt;
 use crate::{Runtime, RuntimeError};
 
 /// What a model is told that goes on after its own words.

@@ -18,8 +18,8 @@ use super::calls::MESSAGE;
 use super::tail::Marks;
 use super::work::{Working, is_over, may_pass};
 use crate::RuntimeError;
+use crate::attempt::{Call, ToolResult};
 use crate::definitions::{Agent, Definitions, Parent, Prompt, Receives, Resumable, UsedTool, Variable};
-use crate::tools::{Call, ToolResult};
 
 /// The tool that starts a subagent under a name.
 pub(super) const CREATE_TOOL: &str = "subagent_create";

@@ -21,8 +21,9 @@ use super::tail::{Answered, Called, Marks, Tail, other, spoken_by};
 use super::watch::Why;
 use super::work::{Flow, Working, is_over, may_pass};
 use super::{CALLS_AT_ONCE, CALLS_MAX};
+use crate::attempt::{Attempt, Call, Cancel, Outcome, ToolResult};
 use crate::definitions::Resumable;
-use crate::tools::{Attempt, Call, Cancel, Outcome, Ready, ToolResult};
+use crate::tools::Ready;
 use crate::{Runtime, RuntimeError};
 
 /// The argument of an agent that is called as a tool.

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use threadkeep_calls::ModelMessage;
 use threadkeep_model::{Content, Invalid, Part, Role};
 
+use crate::attempt::{Attempt, never};
 use crate::hooks::Moment;
-use crate::tools::{Attempt, never};
 use crate::{Runtime, RuntimeError};
 
 /// The result of a call whose result a hook took away.

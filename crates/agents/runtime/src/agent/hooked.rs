@@ -13,8 +13,8 @@ use threadkeep_model::{Message, MessageBody, Position, Version};
 use super::tail::{Called, Tail};
 use super::work::{Working, is_over, may_pass};
 use crate::RuntimeError;
+use crate::attempt::{Outcome, ToolResult, never};
 use crate::hooks::{Hooked, Moment, hook_event};
-use crate::tools::{Outcome, ToolResult, never};
 
 /// A message that is about to be stored.
 pub(super) enum Checked {

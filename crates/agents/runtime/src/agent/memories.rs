@@ -5,9 +5,10 @@ use serde_json::json;
 use super::summary::ByModel;
 use super::work::Working;
 use crate::Runtime;
+use crate::attempt::Attempt;
 use crate::context::{TOLD_PERCENT, transcript};
 use crate::definitions::Prompt;
-use crate::tools::{Attempt, remember};
+use crate::tools::remember;
 
 /// Memories of one session.
 const MEMORIES_MAX: usize = 5;

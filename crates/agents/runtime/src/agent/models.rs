@@ -14,8 +14,8 @@ use threadkeep_store::tags;
 
 use super::next::Ending;
 use super::reason;
+use crate::attempt::Attempt;
 use crate::definitions::{Model, Name, Problems, Prompt, Provider};
-use crate::tools::Attempt;
 use crate::{Runtime, RuntimeError};
 
 /// Tags that name a model begin with this.

@@ -11,8 +11,8 @@ use super::tail::{Called, Marks};
 use super::watch::Why;
 use super::work::{Flow, Working, is_over, may_pass};
 use crate::RuntimeError;
+use crate::attempt::{Call, Outcome, ToolResult};
 use crate::definitions::Kind;
-use crate::tools::{Call, Outcome, ToolResult};
 
 impl Working {
     /// Carries out a tool that was queued: its call and its result enter the conversation together. An agent of that name

@@ -15,8 +15,8 @@ use super::assemble::{assemble, choice, image, text_of, tools};
 use super::calls::MESSAGE;
 use super::models::{NoModel, chosen};
 use super::work::Working;
+use crate::attempt::{Attempt, Call, Cancel, Outcome, ToolResult, cancelled, schema};
 use crate::definitions::{Kind, Name, Prompt, UsedTool};
-use crate::tools::{Attempt, Call, Cancel, Outcome, ToolResult, cancelled, schema};
 use crate::{Runtime, RuntimeError};
 
 /// A prompt that is called.

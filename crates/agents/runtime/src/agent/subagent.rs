@@ -13,8 +13,8 @@ use super::calls::MESSAGE;
 use super::tail::{Tail, is_of_side_b};
 use super::work::Working;
 use crate::RuntimeError;
+use crate::attempt::{Call, ToolResult};
 use crate::definitions::{Agent, AgentKind, Kind, Resumable, UsedTool};
-use crate::tools::{Call, ToolResult};
 
 /// The result of a call whose subagent is gone.
 pub(super) const DELETED: &str = "the subagent was deleted";

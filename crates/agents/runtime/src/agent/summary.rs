@@ -11,9 +11,9 @@ use threadkeep_store::BoxFuture;
 use super::ask::usage;
 use super::models::chosen;
 use crate::Runtime;
+use crate::attempt::Attempt;
 use crate::context::{Summarize, TOLD_PERCENT, transcript};
 use crate::definitions::Prompt;
-use crate::tools::Attempt;
 
 /// The longest time that a summary may take. Without one in time, sentences are picked from the messages.
 const SUMMARY_TIME_MAX: Duration = Duration::from_secs(30);

@@ -15,8 +15,9 @@ use super::reason;
 use super::tail::Tail;
 use super::title::Made;
 use super::watch::{Watch, Why};
+use crate::attempt::Attempt;
 use crate::definitions::{Agent, Kind, Prompt, Side};
-use crate::tools::{ATTACHED_MAX, Attempt};
+use crate::tools::ATTACHED_MAX;
 use crate::{Runtime, RuntimeError};
 
 /// The pause after a commit that may pass a moment later.

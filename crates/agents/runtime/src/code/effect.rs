@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::said;
 use super::{Ended, Host};
+use crate::attempt::{Declared, never, schema};
 use crate::definitions::{Definitions, Kind, Name, Problem, Problems, position_of};
 use crate::effects::EffectCall;
-use crate::tools::{Declared, never, said, schema};
 use crate::{Runtime, RuntimeError};
 
 impl Runtime {

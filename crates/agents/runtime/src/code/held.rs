@@ -13,8 +13,8 @@ use threadkeep_sandbox::Value;
 
 use super::host::{Host, invalid};
 use crate::RuntimeError;
+use crate::attempt::schema;
 use crate::definitions::{Kind, Name, Problems};
-use crate::tools::schema;
 
 /// Most effects, messages and tools that one call holds back.
 const HELD_MAX: usize = 1_000;

@@ -13,11 +13,11 @@ use threadkeep_model::{EnvName, Invalid, ThreadId, ThreadName};
 use threadkeep_sandbox::{Given, HostError, HostFunction, Value, host_function};
 
 use super::{Module, files};
+use crate::attempt::{Attempt, Call, Cancel};
 use crate::definitions::{Kind, Name, Problems};
 use crate::hooks::Moment;
 use crate::http::{Asked as HttpAsked, Hosts};
 use crate::run_code::{carried, named};
-use crate::tools::{Attempt, Call, Cancel};
 use crate::{Runtime, RuntimeError};
 
 /// Levels of tools that call tools.

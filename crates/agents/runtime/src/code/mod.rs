@@ -22,18 +22,15 @@ use tokio::sync::Semaphore;
 use bundle::{Bundle, OWN};
 pub(crate) use host::Host;
 
-use crate::definitions::{Definition, Definitions, Kind, Name, Problem, Problems, position_of, problem_in};
+use crate::attempt::{Attempt, Cancel, Declared, cancelled};
+use crate::definitions::{Definition, Definitions, Described, Kind, Name, Problem, Problems, position_of, problem_in};
 use crate::hooks::moment_in;
-use crate::tools::{Attempt, Cancel, Declared, cancelled};
 use crate::{Runtime, RuntimeError};
 
 /// Time to load a module and say what it is.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The module of the host's functions.
 const HOST: &str = "threadkeep/host";
-
-/// What the code of a definition says of itself, as JSON; or what is wrong with it.
-pub(crate) type Described = Arc<Result<Map<String, Json>, Problem>>;
 
 /// How code ended.
 pub(crate) enum Ended {
@@ -226,6 +223,20 @@ impl Runtime {
             stop: fields.remove("stop") == Some(Value::Bool(true)),
             force_turn: fields.remove("forceTurn").and_then(|side| side.as_str()?.parse().ok()),
         }))
+    }
+}
+
+/// What failed, in one line for the model.
+pub(crate) fn said(failure: &Failure) -> String {
+    let place = match (&failure.filename, failure.line, failure.column) {
+        (Some(file), Some(line), Some(column)) => format!(" ({file}:{line}:{column})"),
+        _ => String::new(),
+    };
+    match failure.name.as_str() {
+        "" => format!("{}{place}", failure.message),
+        "Error" | "cancelled" => format!("{}{place}", failure.message),
+        "ArgumentError" => format!("the arguments are wrong: {}", failure.message),
+        name => format!("{name}: {}{place}", failure.message),
     }
 }
 

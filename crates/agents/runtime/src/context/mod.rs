@@ -2,11 +2,9 @@
 //! active skills.
 //!
 //! The engine decides which messages fit ([`threadkeep_engine::Wanted`]). Here definitions say how many tokens there are,
-//! and what was cut is summarized, by a model or without one. [`bpe`] counts tokens exactly.
+//! and what was cut is summarized, by a model or without one. [`load_tokenizer`] reads the table with which tokens are counted exactly.
 
-pub(crate) mod bpe;
-
-pub use bpe::load as load_tokenizer;
+pub use crate::bpe::load as load_tokenizer;
 
 use std::sync::Arc;
 

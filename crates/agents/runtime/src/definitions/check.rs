@@ -7,9 +7,9 @@ use threadkeep_engine::Tokenizer;
 use super::place::{Path, Step, keys};
 use super::problem::suggestion;
 use super::shapes::{Agent, AgentKind, McpServer, Model, PartOfPrompt, Prompt, PromptText, Side, problem_at};
-use super::{Definition, Definitions, Kind, Name};
-use crate::context::bpe;
-use crate::mcp::PREFIX as MCP_PREFIX;
+use super::{Definition, Definitions, Kind, MCP_PREFIX, Name, endpoint, http_tool};
+use crate::attempt::Declared;
+use crate::bpe;
 
 /// Tools of the program itself begin with this.
 const BUILT_IN: &str = "threadkeep/";
@@ -27,10 +27,10 @@ pub(super) fn check(all: &mut Definitions, folder: &std::path::Path) {
             Definition::Model(model) => checking.model(model, folder),
             Definition::Mcp(server) => checking.mcp(server),
             Definition::HttpTool(tool) => {
-                if let Some((field, rule)) = crate::tools::http::mistake(tool) {
+                if let Some((field, rule)) = http_tool::mistake(tool) {
                     checking.wrong(keys(&[field]), rule);
                 }
-                if let Err((field, rule)) = crate::tools::Declared::of_http(&name.text(), tool) {
+                if let Err((field, rule)) = Declared::of_http(&name.text(), tool) {
                     checking.wrong(keys(&[&field]), rule);
                 }
                 if let Some(skill) = &tool.skill {
@@ -38,7 +38,7 @@ pub(super) fn check(all: &mut Definitions, folder: &std::path::Path) {
                 }
             }
             Definition::Text(_) if name.kind == Kind::Endpoint => {
-                if let Some(rule) = crate::endpoints::mistake(&name.name) {
+                if let Some(rule) = endpoint::mistake(&name.name) {
                     checking.wrong(Vec::new(), rule);
                 }
             }
@@ -239,7 +239,7 @@ impl Checking<'_> {
         if let Some(Err(wrong)) = server.url.as_deref().map(threadkeep_outgoing::Address::parse) {
             self.wrong(keys(&["url"]), wrong.to_string());
         }
-        let tool = crate::tools::Declared::new("", serde_json::Map::new());
+        let tool = Declared::new("", serde_json::Map::new());
         if let Err((field, rule)) = tool.of_mcp("x", server) {
             self.wrong(keys(&[&field]), rule);
         }

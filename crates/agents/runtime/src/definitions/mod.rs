@@ -16,7 +16,9 @@
 
 mod built_in;
 mod check;
+pub(crate) mod endpoint;
 mod files;
+mod http_tool;
 mod place;
 mod problem;
 mod shapes;
@@ -28,7 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use threadkeep_engine::Tokenizer;
 use threadkeep_model::RunSide;
 
-use crate::code::Described;
 pub(crate) use built_in::FoundModel;
 pub use files::{FILE_BYTES_MAX, FILES_MAX, Source};
 pub(crate) use files::{is_name, stamp};
@@ -38,6 +39,12 @@ pub use shapes::{
     Agent, AgentKind, HttpTool, McpServer, Model, Parent, PartOfPrompt, Price, Prices, Prompt, PromptText, Provider,
     Receives, Resumable, SessionTool, Side, Subagent, ToolChoice, UsedTool, Variable, VariableKind,
 };
+
+/// Begins the names of tools of MCP servers.
+pub(crate) const MCP_PREFIX: &str = "mcp:";
+
+/// What the code of a definition says of itself, as JSON; or what is wrong with it.
+pub(crate) type Described = Arc<Result<serde_json::Map<String, serde_json::Value>, Problem>>;
 
 /// The file of definitions that the program brings.
 const PROGRAM: &str = "(program)";

@@ -6,7 +6,7 @@
 
 mod tool;
 
-pub(crate) use tool::{McpTool, PREFIX, is_checked_here};
+pub(crate) use tool::{McpTool, is_checked_here};
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -21,9 +21,10 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::time::Instant;
 
 use crate::RuntimeError;
+use crate::attempt::Attempt;
+use crate::attempt::template::filled_env;
 use crate::definitions::{Definitions, Kind, McpServer, Name};
 use crate::http::names_itself;
-use crate::tools::{Attempt, filled_env};
 
 /// Connections of this process.
 const CONNECTIONS_MAX: usize = 64;

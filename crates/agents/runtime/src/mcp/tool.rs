@@ -11,12 +11,9 @@ use threadkeep_mcp_client::{Answer, Failed, Part};
 use tokio::sync::oneshot;
 
 use super::Connection;
-use crate::definitions::{Kind, McpServer, Name, Problem, Problems};
-use crate::tools::{Attempt, Call, Cancel, Declared, ToolResult, cancelled};
+use crate::attempt::{Attempt, Call, Cancel, Declared, ToolResult, cancelled};
+use crate::definitions::{Kind, MCP_PREFIX, McpServer, Name, Problem, Problems};
 use crate::{Runtime, RuntimeError};
-
-/// Begins the names of these tools.
-pub(crate) const PREFIX: &str = "mcp:";
 
 /// A tool of a server.
 pub(crate) struct McpTool<'a> {
@@ -30,7 +27,7 @@ pub(crate) struct McpTool<'a> {
 impl McpTool<'_> {
     /// As callers write it.
     fn text(&self) -> String {
-        format!("{PREFIX}{}/{}", self.name.text(), self.tool)
+        format!("{MCP_PREFIX}{}/{}", self.name.text(), self.tool)
     }
 
     /// As the connection knows it.
@@ -54,7 +51,7 @@ impl Runtime {
         let tools = connection.servers.tools();
         let Some(found) = tools.iter().find(|tool| tool.name == of.on_server()) else {
             let near = crate::definitions::nearest(&of.on_server(), tools.iter().map(|tool| tool.name.as_str()));
-            let near = near.map(|near| format!("{PREFIX}{near}"));
+            let near = near.map(|near| format!("{MCP_PREFIX}{near}"));
             return Err(Problems::NotFound { kind: Kind::Tool.word(), name: of.text(), near }.into());
         };
         let args = found.input.as_object().cloned().unwrap_or_default();
@@ -149,5 +146,5 @@ fn told(answer: Answer) -> ToolResult {
 
 /// The arguments, as the check of a schema takes them. A server may use keywords that are not known here.
 pub(crate) fn is_checked_here(args: &Map<String, Value>) -> bool {
-    crate::tools::schema::unknown(&Value::Object(args.clone())).is_none()
+    crate::attempt::schema::unknown(&Value::Object(args.clone())).is_none()
 }

@@ -27,8 +27,8 @@ use threadkeep_calls::{
 use threadkeep_engine::Engine;
 use threadkeep_model::{Child, EnvName, EnvType, Json, Thread, ThreadId, Uuid, ValueKey};
 
+use crate::attempt::{Attempt, never};
 use crate::definitions::{Agent, Kind, Model, Name, Prompt};
-use crate::tools::{Attempt, never};
 use crate::{Runtime, RuntimeError};
 
 pub use code::CodeExecution;

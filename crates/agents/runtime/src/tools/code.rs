@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json};
 use threadkeep_calls::NewAttachment;
-use threadkeep_sandbox::{Failure, Value};
+use threadkeep_sandbox::Value;
 
-use super::{Attempt, Call, Cancel, Declared, Outcome, ToolResult};
-use crate::code::{Ended, Host, Returned};
+use crate::attempt::{Attempt, Call, Cancel, Declared, Outcome, ToolResult};
+use crate::code::{Ended, Host, Returned, said};
 use crate::definitions::Name;
 use crate::{Runtime, RuntimeError};
 
@@ -79,20 +79,6 @@ impl Runtime {
         let bytes = engine.file_content(file, None).await?.to_vec();
         let name = path.to_string().rsplit('/').next().unwrap_or_default().to_owned();
         Ok(Some(NewAttachment { name, mime_type: file.mime_type.clone(), bytes }))
-    }
-}
-
-/// What failed, in one line for the model.
-pub(crate) fn said(failure: &Failure) -> String {
-    let place = match (&failure.filename, failure.line, failure.column) {
-        (Some(file), Some(line), Some(column)) => format!(" ({file}:{line}:{column})"),
-        _ => String::new(),
-    };
-    match failure.name.as_str() {
-        "" => format!("{}{place}", failure.message),
-        "Error" | "cancelled" => format!("{}{place}", failure.message),
-        "ArgumentError" => format!("the arguments are wrong: {}", failure.message),
-        name => format!("{name}: {}{place}", failure.message),
     }
 }
 

@@ -5,7 +5,8 @@ use threadkeep_calls::{ToolFile, ToolStatus, ToolTold};
 use threadkeep_engine::{Engine, Error, NewFile};
 use threadkeep_model::{Event, EventKind, Json, ThreadId};
 
-use super::{Attempt, Call, Cancel, Held, Outcome, ToolResult};
+use super::Held;
+use crate::attempt::{Attempt, Call, Cancel, Outcome, ToolResult};
 use crate::{Runtime, RuntimeError};
 
 /// Where files that come with a result lie.

@@ -8,10 +8,11 @@ use threadkeep_engine::{Redactor, WayOut};
 use threadkeep_model::Json;
 
 use super::http::Sent;
-use super::{Attempt, Call, Cancel, Declared, Outcome, RustTool, ToolResult, built_in, cancelled, is_built_in, schema};
+use crate::attempt::built_in::{self, is_built_in};
+use crate::attempt::{Attempt, Call, Cancel, Declared, Outcome, RustTool, ToolResult, cancelled, schema};
 use crate::code::is_code;
-use crate::definitions::{Definition, HttpTool, Kind, Name, Problem, Problems, position_of};
-use crate::mcp::{McpTool, PREFIX, is_checked_here};
+use crate::definitions::{Definition, HttpTool, Kind, MCP_PREFIX, Name, Problem, Problems, position_of};
+use crate::mcp::{McpTool, is_checked_here};
 use crate::{Runtime, RuntimeError};
 
 /// Most bytes of a result that is kept as it is. A larger one becomes a file.
@@ -135,7 +136,7 @@ impl Runtime {
         if is_built_in(name) {
             return Ok(Tool::BuiltIn(name.to_owned()));
         }
-        if let Some(written) = name.strip_prefix(PREFIX)
+        if let Some(written) = name.strip_prefix(MCP_PREFIX)
             && let Some((server, tool)) = on.definitions.find_mcp(written, on.package())
             && let (name, Definition::Mcp(server)) = on.definitions.get(Kind::Mcp, &server.text(), None)?
         {

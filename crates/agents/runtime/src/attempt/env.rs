@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use threadkeep_engine::Error;
 use threadkeep_model::EnvName;
 
+use super::Attempt;
 use crate::RuntimeError;
 use crate::definitions::{Definition, Name};
-use crate::tools::Attempt;
 
 impl Attempt {
     /// The value of a variable, for code of definitions.
