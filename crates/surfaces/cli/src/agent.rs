@@ -56,6 +56,38 @@ Example:
     }
 }
 
+/// Show the variables that a subagent waits for
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The answer `subagent_env_required` names the thread of the subagent. It starts once each variable is set.
+
+Examples:
+  threadkeep subagents variables 4e36 $CHILD
+  threadkeep env set API_KEY --thread $CHILD       asks for the value")]
+pub(crate) struct Variables {
+    /// The thread that the subagent works for: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The thread of the subagent
+    subagent: String,
+}
+
+impl Variables {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?.id;
+        let asked = calls::GetVariables { request: context.thread(&self.subagent).await?.id };
+        let told = context.client.call(thread, asked).await?;
+        if context.json {
+            return context.out.json(&told);
+        }
+        for variable in &told.required {
+            let state = if told.missing.contains(&variable.name) { "missing" } else { "set" };
+            let about = variable.description.as_deref().unwrap_or_default();
+            context.out.line(format!("{}  {state}  {}", variable.name, visible(about)).trim_end().to_owned())?;
+        }
+        Ok(())
+    }
+}
+
 /// Activate a skill on a thread, once for each name; without a name, list the active ones
 #[derive(Debug, Args)]
 #[command(after_help = "\

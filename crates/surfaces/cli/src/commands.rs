@@ -210,6 +210,8 @@ commands! {
         List(runs::List),
         Show(runs::Show),
         Stop(runs::Stop),
+        State(runs::State),
+        Turn(runs::Turn),
         Messages(work::ModelMessages),
         Inject(inject::Inject),
         Injections(inject::Injections),
@@ -240,6 +242,7 @@ commands! {
         Start(agent::Subagent),
         List(agent::Children),
         Parent(agent::Parent),
+        Variables(agent::Variables),
         Notify(agent::NotifyParent),
         Status(agent::Status),
     }

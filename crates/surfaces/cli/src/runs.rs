@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use threadkeep::model::Code;
-use threadkeep::{At, Executor, Invalid, NewMessage, RunOutcome, Uuid};
+use threadkeep::{At, Executor, Invalid, NewMessage, RunOutcome, RunSide, Uuid};
 use threadkeep_calls as calls;
 use threadkeep_calls::{ErrorCode, ListedRuns, Problem, Progressed};
 
@@ -270,6 +270,62 @@ impl Stop {
         };
         let stop = calls::StopRun { run, now: self.now };
         context.client.call(self.conditions.at(thread.id), stop).await?.print(context)
+    }
+}
+
+/// Show the open run of a thread: its side, the steps of each side, and its prompt
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  threadkeep run state 4e36")]
+pub(crate) struct State {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+}
+
+impl State {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let told = context.client.call(thread.id, calls::GetExecution {}).await?;
+        if context.json {
+            return context.out.json(&told);
+        }
+        let Some(state) = told else {
+            context.note("no run is open");
+            return Ok(());
+        };
+        let calls::ExecutionState { flow_id, current_side, step_count, side_a_step_count, side_b_step_count, .. } =
+            &state;
+        let steps = counted(*step_count, "step", "steps");
+        let side = current_side.as_str();
+        let sides = format!("side {side}, {steps} ({side_a_step_count} of a, {side_b_step_count} of b)");
+        let prompts = state.prompt_path.iter().map(|prompt| visible(prompt)).collect::<Vec<_>>().join(" > ");
+        context.out.line(format!("{flow_id}  {sides}  {prompts}").trim_end().to_owned())
+    }
+}
+
+/// Give the next turn of a run of two models to one of them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  threadkeep run turn 4e36 b                       side b speaks next")]
+pub(crate) struct Turn {
+    /// The thread: its id, the beginning of it, its title, or @last
+    thread: String,
+    /// The side that speaks next
+    #[arg(value_parser = words::<RunSide>(&[("a", "The first model"), ("b", "The second model")]))]
+    side: RunSide,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Turn {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let thread = context.thread(&self.thread).await?;
+        let Some(open) = &thread.run else { return Err(none_open("no run is open on the thread")) };
+        let turn = calls::ForceTurn::to(open.id, self.side);
+        let run = context.client.call(self.conditions.at(thread.id), turn).await?;
+        context.note_or_show(&run, format!("side {} speaks next", self.side.as_str()))
     }
 }
 

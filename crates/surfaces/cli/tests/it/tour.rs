@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::support::{Keep, Running};
 
 /// Routes without a command, and why.
-const WITHOUT: [(&str, &str); 27] = [
+const WITHOUT: [(&str, &str); 29] = [
+    ("POST /v1/runs/{run}/force-turn", "`run turn`; the run of the tour has one side"),
+    ("POST /v1/threads/{thread}/variables/{request}", "`env set`, which reads each value from stdin"),
     ("POST /v1/import", "import sends files only with --server; here it writes beside the server"),
     ("GET /sign-in", "for browsers"),
     ("POST /sign-out", "for browsers"),
@@ -148,6 +150,7 @@ fn tour(keep: &Keep) {
     keep.ok(&["code", "terminate", &thread, "none"]);
     files(keep, &thread);
     let child = keep.ok(&["subagent", &thread, "critic"]);
+    assert_eq!(keep.ok(&["subagents", "variables", &thread, &child]), "");
     keep.ok(&["children", &thread]);
     keep.ok(&["parent", &child]);
     keep.ok(&["notify-parent", &child, "Half of it."]);
@@ -157,6 +160,8 @@ fn tour(keep: &Keep) {
     keep.ok(&["edit-queued", &thread, &item, "soon"]);
     keep.ok(&["remove-queued", &thread, &item]);
     let execution = keep.ok(&["begin", &thread]);
+    keep.run(&["run", "turn", &thread, "b"]).refused(5, &["one side"]);
+    assert!(keep.ok(&["run", "state", &thread]).contains("side a"));
     keep.ok(&["step", &thread, &execution, "hm"]);
     keep.ok(&["end", &thread, &execution]);
     keep.ok(&["begin", &thread]);
