@@ -82,7 +82,7 @@ impl Variables {
         for variable in &told.required {
             let state = if told.missing.contains(&variable.name) { "missing" } else { "set" };
             let about = variable.description.as_deref().unwrap_or_default();
-            context.out.line(format!("{}  {state}  {}", variable.name, visible(about)).trim_end().to_owned())?;
+            context.out.line(format!("{}  {state}  {}", variable.name, visible(about)).trim_end())?;
         }
         Ok(())
     }

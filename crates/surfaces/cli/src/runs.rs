@@ -300,7 +300,7 @@ impl State {
         let side = current_side.as_str();
         let sides = format!("side {side}, {steps} ({side_a_step_count} of a, {side_b_step_count} of b)");
         let prompts = state.prompt_path.iter().map(|prompt| visible(prompt)).collect::<Vec<_>>().join(" > ");
-        context.out.line(format!("{flow_id}  {sides}  {prompts}").trim_end().to_owned())
+        context.out.line(format!("{flow_id}  {sides}  {prompts}").trim_end())
     }
 }
 

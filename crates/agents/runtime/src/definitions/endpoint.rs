@@ -79,3 +79,42 @@ impl Pattern<'_> {
         (self.segments.len() == path.len()).then_some((rank, params))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matched(name: &str, path: &str) -> Option<(Vec<u8>, BTreeMap<String, String>)> {
+        let path: Vec<String> = path.split('/').map(str::to_owned).collect();
+        pattern(name).expect("a pattern").matches(&path)
+    }
+
+    #[test]
+    fn a_name_says_its_method_and_its_path() {
+        for (name, method, segments) in [
+            ("foo", "get", vec!["foo"]),
+            ("bar.post", "post", vec!["bar"]),
+            ("users/index", "get", vec!["users"]),
+            ("users/index.delete", "delete", vec!["users"]),
+            ("users/[id].patch", "patch", vec!["users", "[id]"]),
+            ("[*]", "get", vec!["[*]"]),
+        ] {
+            let read = pattern(name).expect(name);
+            assert_eq!((read.method, read.segments), (method, segments), "{name}");
+        }
+        for name in ["index", "foo.trace", "[*]/foo", "a/[]", "a/[b", "x.y.get.frob"] {
+            assert!(mistake(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn static_comes_before_dynamic_before_the_rest() {
+        let rank = |name: &str| matched(name, "users/me").map(|(rank, _)| rank);
+        let (fixed, one, rest) = (rank("users/me"), rank("users/[id]"), rank("users/[*]"));
+        assert!(fixed < one && one < rest && rest.is_some());
+        assert!(rank("users/[*]") < rank("[a]/me"), "the first segment that differs decides");
+        assert_eq!(matched("users/[id]", "users"), None);
+        assert_eq!(matched("users/[*]", "users"), None);
+        assert_eq!(matched("users/[*]", "users/a/b").expect("a match").1["*"], "a/b");
+    }
+}

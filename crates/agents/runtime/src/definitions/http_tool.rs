@@ -51,3 +51,33 @@ fn strings(value: &Value) -> Vec<&str> {
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(url: &str) -> HttpTool {
+        serde_json::from_value(json!({ "description": "x", "url": url })).expect("a tool")
+    }
+
+    #[test]
+    fn the_server_of_a_request_is_literal() {
+        for url in ["https://api.example/items/{id}", "http://127.0.0.1:9000", "https://api.example?q={q}"] {
+            assert_eq!(mistake(&tool(url)), None, "{url}");
+        }
+        for url in [
+            "https://{host}/x",
+            "https://api.example:{port}/x",
+            "https://api.example{path}",
+            "{scheme}://api.example/",
+            "https://ann@api.example/",
+            "ftp://api.example/",
+            "https://api.example/${env:KEY}",
+            "/items",
+        ] {
+            assert!(mistake(&tool(url)).is_some(), "{url}");
+        }
+    }
+}
