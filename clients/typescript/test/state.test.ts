@@ -330,7 +330,9 @@ test("variables: a value or an error; unknown ones and those of the account are 
 
 test("definitions are listed and loaded; a missing one is an error", async () => {
   const state = await opened();
-  assert.deepEqual([state.getAgentNames(), state.getPromptNames(), state.getModelNames()], [["clerk", "helper"], ["clerk", "helper"], ["default"]]);
+  // A model named `default` brings the agent `default` and its prompt.
+  const agents = ["clerk", "default", "helper"];
+  assert.deepEqual([state.getAgentNames(), state.getPromptNames(), state.getModelNames()], [agents, agents, ["default"]]);
   const agent = await state.loadAgent<{ name: string; type: string; sideA: { prompt: string } }>("helper");
   assert.deepEqual([agent.name, agent.type, agent.sideA.prompt], ["helper", "ai_human", "helper"]);
   assert.equal((await state.loadPrompt<{ model: string }>("helper")).model, "default");
