@@ -1,6 +1,6 @@
 //! One attempt to work on a thread, and the calls of tools in it: what they are given, declare and give back.
 //!
-//! Everything here is known to all who carry calls out: code, MCP servers, hooks and agents.
+//! Tools, code, MCP servers, hooks and agents use these types.
 
 pub(crate) mod built_in;
 mod declared;
