@@ -19,6 +19,7 @@ mod lists;
 mod processes;
 mod read;
 mod registry;
+mod relations;
 mod schema;
 mod shelves;
 mod snapshot;
@@ -396,11 +397,11 @@ impl Store for SqliteStore {
     }
 
     fn relations(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Vec<Related>>>> {
-        self.read(|connection, _| threads.iter().map(|thread| read::relations(connection, *thread)).collect())
+        self.read(|connection, _| relations::relations(connection, &threads))
     }
 
     fn parents(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<(Relation, Head)>>> {
-        self.read(|connection, _| read::parents(connection, &threads))
+        self.read(|connection, _| relations::parents(connection, &threads))
     }
 
     fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
@@ -413,7 +414,8 @@ impl Store for SqliteStore {
 
     fn items_of(&self, threads: Vec<ThreadId>, kinds: Vec<ItemKind>) -> BoxFuture<'_, Result<Vec<ItemsByKind>>> {
         self.read(|connection, actors| {
-            threads.iter().map(|thread| items::of_kinds(connection, actors, *thread, &kinds)).collect()
+            let moment = connection.unchecked_transaction().map_err(from_sqlite)?;
+            threads.iter().map(|thread| items::of_kinds(&moment, actors, *thread, &kinds)).collect()
         })
     }
 

@@ -6,13 +6,12 @@ use std::ops::Range;
 
 use rusqlite::{Connection, Params, params};
 use threadkeep_model::{
-    Account, BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Relation, RelationKind, Segment,
-    SegmentId, Thread, ThreadId, ThreadName, Timestamp, Visibility,
+    Account, BlobId, ChangeOp, Checkpoint, Head, MessageId, Position, QueuedId, Segment, SegmentId, Thread, ThreadId,
+    ThreadName, Timestamp, Visibility,
 };
-use threadkeep_store::sum::comment_of;
 use threadkeep_store::{
     ChangeQuery, ChangeRow, EntryQuery, FeedCursor, FeedItem, FeedNews, IdPrefix, LeftOutQuery, MessageFilter,
-    MessageQuery, Order, Related, Result, SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
+    MessageQuery, Order, Result, SegmentRow, StoreError, StoredEntry, Tombstone, visibility_of,
 };
 
 use crate::codec::{
@@ -98,7 +97,7 @@ pub(crate) fn chains(connection: &Connection, segments: &[SegmentId], most: usiz
 }
 
 /// Keys as a JSON array, which a statement takes as one value.
-fn keys(keys: impl Iterator<Item = i64>) -> String {
+pub(crate) fn keys(keys: impl Iterator<Item = i64>) -> String {
     let mut json = String::from("[");
     for key in keys {
         // A string takes all that is written to it.
@@ -252,10 +251,6 @@ pub(crate) fn changes(connection: &Connection, query: &ChangeQuery) -> Result<Ve
     Ok(found)
 }
 
-/// Columns of a relation that [`relation`] reads.
-const RELATION_COLUMNS: &str =
-    "r.parent, p.rest, r.child, c.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment";
-
 pub(crate) fn owners(connection: &Connection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, Account, Visibility)>> {
     let sql =
         "SELECT t.id, t.rest, t.account, t.visibility FROM json_each(?1) k CROSS JOIN threads t ON t.id = k.value";
@@ -272,80 +267,11 @@ pub(crate) fn owners(connection: &Connection, threads: &[ThreadId]) -> Result<Ve
     Ok(found.into_iter().filter(|(id, ..)| asked.contains(id)).collect())
 }
 
-fn owner(account: String, visibility: i16) -> Result<(Account, Visibility)> {
+pub(crate) fn owner(account: String, visibility: i16) -> Result<(Account, Visibility)> {
     let account = Account::stored(account).map_err(|error| StoreError::corrupt(error.to_string()))?;
     let visibility = visibility_of(visibility)
         .ok_or_else(|| StoreError::corrupt(format!("a thread has the visibility {visibility}")))?;
     Ok((account, visibility))
-}
-
-pub(crate) fn relations(connection: &Connection, thread: ThreadId) -> Result<Vec<Related>> {
-    let sql = "SELECT rest FROM threads WHERE id = ?1";
-    let own = rows(connection, sql, [key(thread)], |row| row.get::<_, Vec<u8>>(0).map_err(from_sqlite))?;
-    let Some(own) = own.into_iter().next() else { return Ok(Vec::new()) };
-    let related = |sql: &str| {
-        rows(connection, sql, params![key(thread), own], |row| {
-            let other = || -> rusqlite::Result<_> { Ok((row.get(11)?, row.get(12)?)) };
-            let (account, visibility) = other().map_err(from_sqlite)?;
-            let (account, visibility) = owner(account, visibility)?;
-            Ok((relation(row)?, account, visibility))
-        })
-    };
-    // A thread may have thousands of relatives: only these are looked up, and sorting them here is quicker.
-    let mut all = related(
-        "SELECT r.parent, ?2, r.child, t.rest, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment,
-            t.account, t.visibility FROM relations r CROSS JOIN threads t ON t.id = r.child WHERE r.parent = ?1",
-    )?;
-    all.extend(related(
-        "SELECT r.parent, t.rest, r.child, ?2, r.kind, r.segment, r.position, r.at, r.anchor, r.created, r.comment,
-            t.account, t.visibility FROM relations r CROSS JOIN threads t ON t.id = r.parent
-          WHERE r.child = ?1 AND r.parent <> ?1",
-    )?);
-    all.sort_by_key(|(relation, ..)| (relation.created, relation.made.segment, relation.made.position));
-    Ok(all)
-}
-
-pub(crate) fn parents(connection: &Connection, threads: &[ThreadId]) -> Result<Vec<(Relation, Head)>> {
-    let sql = joined(&[
-        "SELECT ",
-        RELATION_COLUMNS,
-        ", h.version, h.segment, h.era, h.fence, h.updated, h.tally
-          FROM json_each(?1) k CROSS JOIN relations r INDEXED BY relations_child ON r.child = k.value
-          JOIN threads c ON c.id = r.child JOIN threads p ON p.id = r.parent JOIN heads h ON h.thread = r.parent
-          ORDER BY r.created, r.segment, r.position",
-    ]);
-    let found = rows(connection, &sql, [keys(threads.iter().map(|id| key(*id)))], |row| {
-        let (head, bytes) = codec::head_at(row, 11).map_err(from_sqlite)?;
-        Ok((relation(row)?, Head { tally: codec::tally(bytes)?, ..head }))
-    })?;
-    Ok(found)
-}
-
-fn relation(row: &rusqlite::Row<'_>) -> Result<Relation> {
-    let read = || -> rusqlite::Result<_> {
-        Ok((
-            (row.get(0)?, row.get_ref(1)?.as_blob()?, row.get(2)?, row.get_ref(3)?.as_blob()?),
-            row.get::<_, u8>(4)?,
-            MessageId { segment: SegmentId::from_bits(row.get::<_, i64>(5)? as u64), position: position(row.get(6)?) },
-            row.get::<_, Option<i64>>(7)?,
-            row.get::<_, Option<i64>>(8)?,
-            Timestamp::from_micros(row.get(9)?),
-            row.get(10)?,
-        ))
-    };
-    let ((parent, parent_rest, child, child_rest), kind, made, index, anchor, created, comment) =
-        read().map_err(from_sqlite)?;
-    Ok(Relation {
-        parent: codec::thread_id(parent, parent_rest)?,
-        child: codec::thread_id(child, child_rest)?,
-        kind: RelationKind::from_code(kind)
-            .ok_or_else(|| StoreError::corrupt(format!("a relation has the kind {kind}")))?,
-        made,
-        index: index.map(|index| index as u64),
-        anchor: anchor.map(position),
-        created,
-        comment: comment_of(comment, made)?,
-    })
 }
 
 pub(crate) fn checkpoints(connection: &Connection, thread: ThreadId) -> Result<Vec<Checkpoint>> {
