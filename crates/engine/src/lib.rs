@@ -80,7 +80,7 @@ pub use memory::Among as AmongMemories;
 pub use messages::{MessagePage, Page};
 pub use observers::{Courier, Delivery};
 pub use open_calls::OpenCalls;
-pub use ops::bring::{After, Arrival, Begins};
+pub use ops::bring::{After, Arrival, Begins, ToldMessage};
 pub use ops::files::{DeleteFile, MakeDirectory, MoveFile, NewFile, Over, RemoveDirectory, WriteFiles};
 pub use ops::list::{List, ThreadPage, ThreadSummary};
 pub use ops::run::{Beside, CallFacts, DEFAULT_AGENT, Progressed, Taking, Titling, Work, reason};

@@ -11,7 +11,6 @@ use threadkeep_model::{
 };
 use threadkeep_store::StoreError;
 
-use super::append::Prepared;
 use super::fork::{Decided, Point};
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::write;
@@ -32,10 +31,29 @@ pub struct Arrival {
     pub record: Record,
     /// Whether it shares history with another thread, or works for one.
     pub begins: Begins,
-    /// Its messages, each with its time.
-    pub messages: Vec<(Timestamp, NewMessage)>,
+    /// Its own messages.
+    pub messages: Vec<ToldMessage>,
     /// Values that it keeps.
     pub values: Vec<(ValueKey, Json)>,
+}
+
+/// A message that another program wrote: checked, and encoded as the log keeps it. A clone shares its bytes.
+#[derive(Debug, Clone)]
+pub struct ToldMessage {
+    entry: NewEntry,
+    blobs: Vec<(BlobId, Bytes)>,
+}
+
+impl ToldMessage {
+    /// When the other program wrote it.
+    pub fn time(&self) -> Timestamp {
+        self.entry.time.unwrap_or_default()
+    }
+
+    /// Its size in the log, in bytes, without its files.
+    pub fn bytes(&self) -> usize {
+        usize::try_from(self.entry.bytes).unwrap_or(usize::MAX)
+    }
 }
 
 /// How a thread begins that is brought.
@@ -73,12 +91,6 @@ pub enum After {
     Stored(MessageId),
 }
 
-/// Arrivals with checked and encoded messages.
-struct Ready {
-    arrivals: Vec<(Arrival, Vec<NewEntry>)>,
-    blobs: Vec<(BlobId, Bytes)>,
-}
-
 impl Engine {
     /// The same engine, whose changes happened at `time`: entries carry it, unless their thread is ahead of it. Calls
     /// without a result stay open: the conversation is told as it was.
@@ -87,17 +99,27 @@ impl Engine {
         Self { happened: Some(time), ..self.aside() }
     }
 
+    /// A message that another program wrote at `time`, for [`Engine::bring`] and [`Engine::bring_to`].
+    ///
+    /// # Errors
+    /// If it breaks a rule, as in [`Engine::append`].
+    pub fn told(&self, time: Timestamp, message: NewMessage) -> Result<ToldMessage> {
+        let (body, blobs) = self.prepare_one(message)?;
+        let entry = NewEntry { time: Some(time), ..NewEntry::new(&Entry::MessageAppended(body)) };
+        self.refuse_large(entry.bytes)?;
+        Ok(ToldMessage { entry, blobs })
+    }
+
     /// Creates threads that another program wrote, all in one commit. The result is the first message of each, or the
     /// place where it would be; the others follow at the next positions.
     ///
     /// # Errors
-    /// [`StoreError::ThreadTaken`] if an id is in use, or was; [`Error::NotAllowed`] for an agent; a message that breaks
+    /// [`StoreError::ThreadTaken`] if an id is in use, or was; [`Error::NotAllowed`] for an agent; a record that breaks
     /// a rule. Nothing has changed then.
-    pub async fn bring(&self, arrivals: Vec<Arrival>) -> Result<Vec<MessageId>> {
+    pub async fn bring(&self, arrivals: &[&Arrival]) -> Result<Vec<MessageId>> {
         self.refuse_agents()?;
-        let ready = self.ready(arrivals)?;
         for _ in 0..DECIDED_AGAIN_MAX {
-            let (commit, first) = self.arriving(&ready).await?;
+            let (commit, first) = self.arriving(arrivals).await?;
             match self.shared.apply(commit).await {
                 Err(StoreError::EraMoved { .. } | StoreError::SegmentTaken) => {}
                 Err(error) => return Err(error.into()),
@@ -107,14 +129,15 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// Appends messages that another program wrote, each at its time, in one commit. The result is the first of them; the
-    /// others follow at the next positions.
+    /// Appends messages that another program wrote, in one commit. The result is the first of them; the others follow at
+    /// the next positions.
     ///
     /// # Errors
     /// As [`Engine::append`]; [`Error::NotAllowed`] for an agent.
-    pub async fn bring_to(&self, thread: ThreadId, messages: Vec<(Timestamp, NewMessage)>) -> Result<MessageId> {
+    pub async fn bring_to(&self, thread: ThreadId, messages: Vec<ToldMessage>) -> Result<MessageId> {
         self.refuse_agents()?;
-        let Prepared { entries, blobs, .. } = self.timed(messages)?;
+        let (entries, blobs): (Vec<_>, Vec<_>) = messages.into_iter().map(|told| (told.entry, told.blobs)).unzip();
+        let blobs = blobs.into_iter().flatten().collect();
         let committed = self.append_entries(thread, entries, blobs).await?;
         let place = committed.threads.first().ok_or(Error::broken("an append tells its place"))?;
         Ok(MessageId { segment: place.segment, position: place.first })
@@ -146,36 +169,18 @@ impl Engine {
         Ok(())
     }
 
-    fn timed(&self, messages: Vec<(Timestamp, NewMessage)>) -> Result<Prepared> {
-        let (times, messages): (Vec<Timestamp>, Vec<NewMessage>) = messages.into_iter().unzip();
-        let mut prepared = self.prepare_all(messages)?;
-        prepared.entries.iter_mut().zip(times).for_each(|(entry, time)| entry.time = Some(time));
-        Ok(prepared)
-    }
-
-    fn ready(&self, arrivals: Vec<Arrival>) -> Result<Ready> {
-        let mut ready = Ready { arrivals: Vec::with_capacity(arrivals.len()), blobs: Vec::new() };
-        for mut arrival in arrivals {
-            let Prepared { entries, blobs, .. } = self.timed(std::mem::take(&mut arrival.messages))?;
-            ready.blobs.extend(blobs);
-            arrival.record = arrival.record.checked()?;
-            ready.arrivals.push((arrival, entries));
-        }
-        Ok(ready)
-    }
-
-    /// The commit that creates all of `ready`, and tells the threads that they were forked from.
-    async fn arriving(&self, ready: &Ready) -> Result<(Commit, Vec<MessageId>)> {
+    /// The commit that creates all of `arrivals`, and tells the threads that they were forked from.
+    async fn arriving(&self, arrivals: &[&Arrival]) -> Result<(Commit, Vec<MessageId>)> {
         let now = self.shared.now();
         let near = self.new_segment();
-        let mut creates: Vec<Create> = Vec::with_capacity(ready.arrivals.len());
+        let mut creates: Vec<Create> = Vec::with_capacity(arrivals.len());
         // Where the messages of each are, and how many are shown up to each.
-        let mut placed: Vec<Vec<(Place, u64)>> = Vec::with_capacity(ready.arrivals.len());
+        let mut placed: Vec<Vec<(Place, u64)>> = Vec::with_capacity(arrivals.len());
         let mut numbers: HashMap<ThreadId, usize> = HashMap::new();
-        let mut firsts = Vec::with_capacity(ready.arrivals.len());
+        let mut firsts = Vec::with_capacity(arrivals.len());
         let mut others: BTreeMap<ThreadId, (Thread, Vec<NewEntry>)> = BTreeMap::new();
-        for (number, (arrival, entries)) in ready.arrivals.iter().enumerate() {
-            let Arrival { id, created, .. } = *arrival;
+        for (number, arrival) in arrivals.iter().enumerate() {
+            let Arrival { id, created, .. } = **arrival;
             let mut record = arrival.record.clone();
             let mut segment = NewSegment { id: neighbour(near, number), link: None, birth: Tally::default() };
             let (mut first, mut shown) = (Vec::new(), 0);
@@ -228,7 +233,8 @@ impl Engine {
                 }
             }
             let hidden = first.len();
-            let entries = first.into_iter().chain(entries.iter().cloned()).map(|entry| dated(entry, created));
+            let own = arrival.messages.iter().map(|told| told.entry.clone());
+            let entries = first.into_iter().chain(own).map(|entry| dated(entry, created));
             let account = self.caller.account.clone();
             let (entries, created) = (entries.collect(), Some(created));
             let mut create = Create { thread: id, account, record: record.checked()?, segment, entries, created };
@@ -250,7 +256,7 @@ impl Engine {
         let told = others.into_values().filter(|(_, entries)| !entries.is_empty());
         let told = told.map(|(thread, entries)| write(&thread, None, None, entries, None));
         let mut commit = self.commit(births.chain(told).collect());
-        commit.blobs.extend(ready.blobs.iter().cloned());
+        commit.blobs.extend(arrivals.iter().flat_map(|arrival| &arrival.messages).flat_map(|told| told.blobs.clone()));
         Ok((commit, firsts))
     }
 }

@@ -135,9 +135,10 @@ impl Writer {
             while batch.len() < APPENDED_MAX && bytes < GATHERED_BYTES_MAX {
                 let Some(message) = messages.next() else { break };
                 let Told { message: body, sum } = told(message)?;
-                bytes += body.body.content.as_json().as_str().len();
                 let time = times.of(message);
-                batch.push((time, body));
+                let told = self.engine.told(time, body)?;
+                bytes += told.bytes();
+                batch.push(told);
                 said.push((message.id.clone(), time, sum));
             }
             let first = self.engine.bring_to(thread, batch).await?;
@@ -169,7 +170,7 @@ impl Writer {
         let title = family.main(&session.id).and_then(|main| family.threads.get(&main)?.title.clone());
         let record = record_of(session, false, title)?;
         let arrival = Arrival { id, created, record, begins, messages: Vec::new(), values: Vec::new() };
-        match self.engine.bring(vec![arrival]).await {
+        match self.engine.bring(&[&arrival]).await {
             // A run that was killed kept it already.
             Ok(_) | Err(Error::Store(StoreError::ThreadTaken { .. })) => Ok(Some(id)),
             Err(error) => Err(error),
@@ -262,14 +263,10 @@ impl Writer {
                     Begins::Fork { of: at.thread, after: After::Stored(at.message), parts_at: None }
                 }
             };
-            let is_new_session = draft.is_main;
-            self.report.messages += draft.messages.len() as u64;
-            match is_new_session {
-                true => (self.report.threads, threads) = (self.report.threads + 1, 1),
-                false => self.report.branches += 1,
-            }
             made.insert(number, (id, draft.messages.iter().map(|message| message.id.as_str()).collect()));
+            let count = draft.messages.len() as u64;
             if self.is_dry {
+                threads += self.count_thread(draft.is_main, count);
                 continue;
             }
             let created = match (draft.is_main, session.created) {
@@ -280,14 +277,16 @@ impl Writer {
             let (mut messages, mut names) = (Vec::new(), Vec::new());
             for message in draft.messages {
                 let Told { message: body, sum } = told(message)?;
-                bytes += body.body.content.as_json().as_str().len() + 200;
-                messages.push((times.of(message), body));
+                let told = self.engine.told(times.of(message), body)?;
+                bytes += told.bytes();
+                messages.push(told);
                 names.push((message.id.clone(), sum));
             }
             let values = if draft.is_main { values_of(&records_of(session))? } else { Vec::new() };
             bytes += values.iter().map(|(_, value)| value.as_str().len()).sum::<usize>();
             let title = main.and_then(|main| family.threads.get(&main)?.title.clone());
             let record = record_of(session, draft.is_main, title)?;
+            threads += self.count_thread(draft.is_main, count);
             arrivals.push(Arrival { id, created, record, begins, messages, values });
             said.push(names);
             is_main.push(draft.is_main);
@@ -303,6 +302,15 @@ impl Writer {
         self.gathered.push(Gathered { home, source, session, arrivals, said, threads, is_main });
         self.gathered_bytes += bytes;
         Ok(Some(home))
+    }
+
+    /// Counts a thread in the report. The result is 1 for the thread of a session, and 0 for a branch.
+    fn count_thread(&mut self, is_main: bool, messages: u64) -> u64 {
+        let main = u64::from(is_main);
+        self.report.messages += messages;
+        self.report.threads += main;
+        self.report.branches += 1 - main;
+        main
     }
 
     fn subagent(&self, session: &Session, parent: &ThreadName) -> Result<Begins, Error> {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use threadkeep_calls::ImportReport;
-use threadkeep_engine::{Arrival, Begins, Engine, Error};
+use threadkeep_engine::{Arrival, Begins, Engine, Error, ToldMessage};
 use threadkeep_model::{MessageId, Position, ThreadId, Timestamp};
 use threadkeep_store::StoreError;
 
@@ -320,8 +320,8 @@ impl Writer {
         if gathered.is_empty() {
             return Ok(());
         }
-        let all: Vec<Arrival> = gathered.iter().flat_map(|gathered| gathered.arrivals.clone()).collect();
-        match self.engine.bring(all).await {
+        let all: Vec<&Arrival> = gathered.iter().flat_map(|gathered| &gathered.arrivals).collect();
+        match self.engine.bring(&all).await {
             Ok(firsts) => {
                 let mut firsts = firsts.into_iter();
                 for gathered in gathered {
@@ -342,13 +342,13 @@ impl Writer {
     }
 
     async fn bring_alone(&mut self, mut gathered: Gathered) -> Result<(), Error> {
-        let mut brought = self.engine.bring(gathered.arrivals.clone()).await;
+        let mut brought = self.engine.bring(&gathered.arrivals.iter().collect::<Vec<_>>()).await;
         if let Err(Error::ThreadNotFound { .. }) = &brought {
             // The thread that a subagent worked for is gone.
             for arrival in gathered.arrivals.iter_mut().filter(|it| matches!(it.begins, Begins::Subagent { .. })) {
                 arrival.begins = Begins::Anew;
             }
-            brought = self.engine.bring(gathered.arrivals.clone()).await;
+            brought = self.engine.bring(&gathered.arrivals.iter().collect::<Vec<_>>()).await;
         }
         let error = match brought {
             Ok(firsts) => {
@@ -383,7 +383,7 @@ impl Writer {
             let session = gathered.session.clone();
             let known = Known { session, is_main, follows: true, last: None, updated: None, title };
             family.threads.insert(arrival.id, known);
-            let times = arrival.messages.iter().map(|(time, _)| *time);
+            let times = arrival.messages.iter().map(ToldMessage::time);
             for (count, ((id, sum), time)) in said.into_iter().zip(times).enumerate() {
                 family.wrote(id, time, At { thread: arrival.id, message: nth(*first, count), sum });
             }
