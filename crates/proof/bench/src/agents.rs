@@ -167,7 +167,9 @@ async fn agents(sizes: &Sizes, accounts: &[Target]) -> Result<Duration> {
     for (target, thread) in &threads {
         let path = format!("/v1/threads/{thread}/runs?limit=1");
         loop {
-            let run = ask(target, "GET", &path, "").await?["items"][0].take();
+            let runs = ask(target, "GET", &path, "").await?;
+            // Null until the dispatcher has started a run.
+            let run = &runs["items"][0];
             if run["completedAt"].is_string() {
                 if run["status"] != "completed" || run["stepCount"].as_u64() != Some(sizes.steps as u64) {
                     return Err(format!("a run did not do its work: {run}").into());

@@ -8,6 +8,7 @@ mod access;
 mod account_feed;
 mod answer;
 mod app;
+mod background;
 mod calls;
 mod conditions;
 mod edge;

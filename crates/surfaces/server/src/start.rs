@@ -11,10 +11,12 @@ use serde::Serialize;
 use threadkeep::{Courier, Engine, SystemWorld, Timestamp, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Settings};
+use crate::background::BackgroundThreads;
 use crate::folder::Folder;
 use crate::jwt::{JwtSettings, Tokens};
 use crate::keys::Keys;
@@ -55,6 +57,7 @@ pub struct Started {
     url: String,
     local_key: Option<String>,
     folder: Folder,
+    background: BackgroundThreads,
 }
 
 impl Start {
@@ -100,10 +103,14 @@ impl Start {
         settings.public_url.get_or_insert_with(|| url.clone());
         let local_key = settings.loopback.then(Keys::draw_local);
         folder.tell(&url, local_key.as_deref(), SystemWorld.now())?;
+        let background = BackgroundThreads::start().map_err(|error| {
+            let detail = format!("threads for agents cannot be started: {error}");
+            Problem::new(Status::Unavailable, ErrorCode::Unavailable, detail)
+        })?;
         let stopping = watch::Sender::new(false);
         let keys = Keys::new(engine.clone(), local_key.as_deref()).and_tokens(tokens);
         let app = App::new(engine, keys, settings, stopping.subscribe());
-        Ok(Started { listener, app, stopping, connections, url, local_key, folder })
+        Ok(Started { listener, app, stopping, connections, url, local_key, folder, background })
     }
 }
 
@@ -196,14 +203,17 @@ impl Started {
 
     /// Serves until `stop` resolves; then streams end, and requests that are under way may.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { listener, app, stopping, connections, folder, .. } = self;
+        let Self { listener, app, stopping, connections, folder, background, .. } = self;
         let stop = async {
             stop.await;
             stopping.send_replace(true);
         };
         let log = Arc::clone(&app.log);
         let followers = follow(&app);
-        let runtime = app.runtime.start();
+        let runtime = {
+            let _on_its_threads = background.handle().map(Handle::enter);
+            app.runtime.start()
+        };
         serve(listener, app.router(), connections, stop).await;
         runtime.stop().await;
         for follower in followers {
@@ -211,7 +221,7 @@ impl Started {
             // It ends where it waits; its locks and files are released with it.
             drop(follower.await);
         }
-        drop(folder);
+        drop((background, folder));
         log.flush();
     }
 }
