@@ -289,6 +289,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
             ("list", 24),
             ("search-first", 12),
             ("search-warm", 6),
+            ("soak", 24),
             ("tree", 4),
             ("upkeep", upkeep),
             ("write", write),

@@ -15,12 +15,12 @@ use crate::report::Unit;
 /// The time in which 99 of 100 appends are acknowledged beside expensive reads, and that no call exceeds, in
 /// microseconds.
 const APPEND_MICROS_MAX: f64 = 50e3;
-const CALL_MICROS_MAX: f64 = 1e6;
+pub(super) const CALL_MICROS_MAX: f64 = 1e6;
 /// Different appends of one client.
 const APPENDS: usize = 64;
 
 /// Appends to ordinary threads here and there.
-fn appends(site: &Site, target: &Target) -> Repeating {
+pub(super) fn appends(site: &Site, target: &Target) -> Repeating {
     let thread = |n: usize| some_thread(&site.sizes, n).to_string();
     let requests = (0..APPENDS).map(|n| target.append(&thread(n), "", text(n)));
     Repeating::watching(site, target, requests.collect())

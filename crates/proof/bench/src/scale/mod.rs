@@ -12,6 +12,7 @@ mod lists;
 mod search;
 mod site;
 mod sizes;
+mod soak;
 mod table;
 mod upkeep;
 mod write;
@@ -60,7 +61,7 @@ pub(crate) struct ScaleArgs {
 type Row = (&'static str, fn(&Site) -> Result<Vec<Measured>>);
 
 /// In this order: the last one changes the store too much for others.
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     ("search-first", search::first),
     ("search-warm", search::warm),
     ("busy", busy::beside_reads),
@@ -68,6 +69,7 @@ const ROWS: [Row; 11] = [
     ("tree", lists::family),
     ("upkeep", upkeep::upkeep),
     ("busy-upkeep", busy::beside_upkeep),
+    ("soak", soak::soak),
     ("write", write::measure),
     ("chain", chain::measure),
     ("writers", writers::measure),

@@ -59,6 +59,8 @@ pub(super) struct Effort {
     pub(super) asks_for: Duration,
     /// How long expensive reads go on beside cheap calls.
     pub(super) busy_for: Duration,
+    /// How long everything goes on at once.
+    pub(super) soak_for: Duration,
     /// How long after its last request a server is idle.
     pub(super) idle_after: Duration,
     pub(super) writes: usize,
@@ -74,6 +76,7 @@ impl Effort {
                 asks: 3,
                 asks_for: millis(200),
                 busy_for: millis(200),
+                soak_for: millis(600),
                 idle_after: millis(100),
                 writes: 20,
                 chain: 60,
@@ -82,6 +85,7 @@ impl Effort {
                 asks: 50,
                 asks_for: millis(3_000),
                 busy_for: millis(10_000),
+                soak_for: millis(360_000),
                 idle_after: millis(30_000),
                 writes: 400,
                 chain: 1_000,
