@@ -288,7 +288,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {

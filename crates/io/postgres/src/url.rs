@@ -15,7 +15,7 @@ const SCHEMA: &str = "threadkeep";
 /// Connections for commits and reads, unless the URL says otherwise.
 const MAX_CONNECTIONS: usize = 16;
 /// Most connections that are kept for plain appends: more would make their batches smaller.
-const LINES_MAX: usize = 4;
+const LINES_MAX: usize = 8;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a call waits for the server, unless the URL says otherwise.
 const CALL_TIMEOUT_SECONDS: u64 = 10;

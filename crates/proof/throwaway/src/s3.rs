@@ -20,17 +20,17 @@ use tokio::runtime::Runtime;
 
 /// The bucket that the service has.
 pub const BUCKET: &str = "keep";
-/// The id of the only key, which is its `AWS_ACCESS_KEY_ID`…
+/// The id of the only key, which is its `AWS_ACCESS_KEY_ID`.
 pub const KEY_ID: &str = "ann";
-/// …and its secret.
+/// The secret that belongs to this key.
 pub const KEY_SECRET: &str = "hush";
 /// How long a request waits where the service hangs: longer than any test.
 const HUNG: Duration = Duration::from_secs(3_600);
 
-/// What goes wrong.
+/// A fault that the server plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// Every request is answered as it should be.
     None,
     /// Every request from the nth on fails, counted from now.
     FailsFrom(u64),
@@ -72,7 +72,7 @@ impl S3 {
         Self { _runtime: runtime, port, state }
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Where the server is reached: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)

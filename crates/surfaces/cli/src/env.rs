@@ -26,7 +26,7 @@ Examples:
   threadkeep env set REGION --type text --thread 4e36
   threadkeep env list --thread 4e36                what the thread sees, without the values of secrets";
 
-/// Whose variables.
+/// The owner of the variables: a thread, or an account.
 #[derive(Debug, Args)]
 struct Whose {
     /// Of this thread: its id, the beginning of it, its title, or @last [default: of the account]
@@ -47,7 +47,7 @@ impl Whose {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Set {
-    /// The name
+    /// The name of the variable
     name: EnvName,
     /// Whether the value may be shown [default: as before; new variables are secrets]
     #[arg(long = "type", value_name = "TYPE", value_parser = words::<EnvType>(&[
@@ -150,7 +150,7 @@ impl List {
 /// Print the value of a variable, also of a secret
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// The name
+    /// The name of the variable
     name: EnvName,
     #[command(flatten)]
     whose: Whose,
@@ -173,7 +173,7 @@ impl Get {
 /// Remove a variable
 #[derive(Debug, Args)]
 pub(crate) struct Rm {
-    /// The name
+    /// The name of the variable
     name: EnvName,
     #[command(flatten)]
     whose: Whose,
