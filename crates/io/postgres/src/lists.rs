@@ -124,7 +124,7 @@ fn fewest(query: &ListQuery, lane: &Lane) -> Sql {
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
         Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", term),
-        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
             sql.push("threads t");
             indexed(&mut sql, query, lane);
             if lane.drive == Drive::Born {
@@ -282,10 +282,10 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>, he
         sql.bind(" AND w.term = ", term);
     };
     match scan.lane.drive {
-        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
             sql.push(&format!(" FROM threads t{joined}"));
             whose(sql, query, &scan.lane);
-            if scan.lane.drive == Drive::Moved {
+            if matches!(scan.lane.drive, Drive::Moved | Drive::Unfiled) {
                 sql.push(" AND t.minute <> t.filed");
             }
         }
@@ -363,10 +363,10 @@ fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
     }
     // The index knows the bucket; within one rows are sorted exactly.
     let bucket = match (scan.lane.drive, query.sort) {
-        (Drive::All | Drive::Column(_) | Drive::Moved, ListSort::Updated) => "t.minute DESC, ",
+        (Drive::All | Drive::Column(_) | Drive::Moved | Drive::Unfiled, ListSort::Updated) => "t.minute DESC, ",
         (Drive::All | Drive::Column(_), ListSort::Created) => "",
         (Drive::Term { .. }, sort) if scan.lane.is_sorted(sort) => "w.bucket DESC, ",
-        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved, _) => "",
+        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved | Drive::Unfiled, _) => "",
     };
     let mut sql = Sql::default();
     sql.push(&format!("SELECT {}", thread_columns()));

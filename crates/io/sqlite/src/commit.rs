@@ -38,7 +38,7 @@ struct KnownHead {
     /// The minute under which the thread is listed, and the moment within it, unless it changed again since.
     minute: i64,
     moment: Option<i64>,
-    /// The minute under which its terms lie.
+    /// The minute under which its terms lie, if it has any.
     filed: i64,
     dirty: bool,
     /// The last lease on the thread, held or not.
@@ -102,6 +102,7 @@ impl Known {
 
     /// Writes the heads that changed.
     pub(crate) fn flush(&mut self, connection: &Connection) -> Result<()> {
+        let mut on_shelf = Vec::new();
         for (thread, known) in self.heads.iter_mut().filter(|(_, known)| known.dirty) {
             let head = &known.head;
             connection
@@ -123,13 +124,27 @@ impl Known {
                 .map_err(from_sqlite)?;
             let (minute, moment) = (head.updated.minute(), terms::moment(head.updated));
             if known.minute != minute {
-                known.filed = terms::move_thread(connection, *thread, known.filed, head.updated)?;
+                terms::move_thread(connection, *thread, head.updated)?;
+                on_shelf.extend((known.minute == known.filed).then_some(*thread));
                 (known.minute, known.moment) = (minute, Some(moment));
             } else if known.moment.is_some_and(|listed| listed != moment) {
                 terms::forget_moment(connection, *thread)?;
                 known.moment = None;
             }
             known.dirty = false;
+        }
+        for thread in on_shelf {
+            self.tidy_shelf(connection, thread)?;
+        }
+        Ok(())
+    }
+
+    /// Files threads in lists if there are too many that are not. `thread` has just become one of these.
+    fn tidy_shelf(&mut self, connection: &Connection, thread: i64) -> Result<()> {
+        for (thread, filed) in terms::tidy_shelf(connection, thread)? {
+            if let Some(known) = self.heads.get_mut(&thread) {
+                known.filed = filed;
+            }
         }
         Ok(())
     }
@@ -227,7 +242,8 @@ impl Known {
         }
         let actor = self.actor(connection, &commit.caller)?;
         let mut threads = Vec::with_capacity(steps.len());
-        let mut pending = terms::Pending::default();
+        let mut pending = terms::Pending::filed_later();
+        let mut made = Vec::new();
         for step in steps {
             match step {
                 Step::Create(create, advanced) => {
@@ -245,6 +261,7 @@ impl Known {
                         self.insert_segment(connection, &SegmentRow { segment: segment.clone(), origin })?;
                     }
                     self.insert_entries(connection, commit, create.thread, actor, &advanced, &create.entries)?;
+                    made.push(key(create.thread));
                     threads.push(advanced.committed(create.thread));
                 }
                 Step::Write(write, advanced) => {
@@ -270,6 +287,9 @@ impl Known {
             }
         }
         pending.write(connection)?;
+        for thread in made {
+            self.tidy_shelf(connection, thread)?;
+        }
         keys::remember(connection, commit, &threads)?;
         Ok(Committed { threads, replayed: false })
     }

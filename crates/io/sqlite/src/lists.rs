@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use threadkeep_model::{Thread, Timestamp};
 use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, SPELLED_MAX, Scan};
-use threadkeep_store::terms::Bucket;
+use threadkeep_store::terms::{Bucket, UNFILED};
 use threadkeep_store::{ListQuery, ListSort, Result, StoreError, Total, lifecycle_code, visibility_code};
 
 use crate::codec::{self, THREAD_COLUMNS, key};
@@ -15,11 +15,11 @@ use crate::read::some_rows;
 use crate::terms::moment;
 
 pub(crate) fn list(connection: &Connection, query: ListQuery) -> Result<Vec<Thread>> {
-    Ok(run(connection, ListRun::page(query))?.into_page())
+    Ok(run(connection, ListRun::page(query).and_unfiled())?.into_page())
 }
 
 pub(crate) fn count(connection: &Connection, query: ListQuery) -> Result<Total> {
-    Ok(run(connection, ListRun::total(query))?.into_total())
+    Ok(run(connection, ListRun::total(query).and_unfiled())?.into_total())
 }
 
 fn run(connection: &Connection, mut run: ListRun) -> Result<ListRun> {
@@ -42,7 +42,7 @@ fn is_one_statement(query: &ListQuery, ask: &Ask) -> bool {
 
 /// Whether the index gives the threads of a stretch in order, but for those that changed again in their minute.
 fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
-    matches!(scan.lane.drive, Drive::All | Drive::Moved) && query.sort == ListSort::Updated && scan.skip == 0
+    matches!(scan.lane.drive, Drive::All | Drive::Moved | Drive::Unfiled) && query.sort == ListSort::Updated && scan.skip == 0
 }
 
 /// One moment of the file for all statements until it is dropped.
@@ -133,7 +133,7 @@ fn column_value(query: &ListQuery, column: Column) -> Value {
 fn index(lane: &Lane, sort: ListSort) -> String {
     let by = match lane.drive {
         Drive::Born => return "threads_created".to_owned(),
-        Drive::Moved => return "threads_moved".to_owned(),
+        Drive::Moved | Drive::Unfiled => return "threads_moved".to_owned(),
         Drive::All | Drive::Term { .. } | Drive::Settled { .. } => "threads",
         Drive::Column(column) => match column {
             Column::Agent => "threads_agent",
@@ -156,7 +156,7 @@ fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64
     sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
     match lane.drive {
         Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", i64::from(term)),
-        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
             sql.push("threads t");
             indexed(&mut sql, query, lane);
             if lane.drive == Drive::Born {
@@ -308,11 +308,14 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, heads: bool) {
     let heads = if heads { " CROSS JOIN heads h ON h.thread = t.id" } else { "" };
     let after = scan.after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| after.time.minute());
     match scan.lane.drive {
-        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => {
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
             sql.push(&format!(" FROM threads t INDEXED BY {}{heads}", index(&scan.lane, sort)));
             whose(sql, query, &scan.lane);
-            if scan.lane.drive == Drive::Moved {
+            if matches!(scan.lane.drive, Drive::Moved | Drive::Unfiled) {
                 sql.push(" AND t.minute <> t.filed");
+            }
+            if scan.lane.drive == Drive::Unfiled {
+                sql.bind(" AND t.filed = ", UNFILED);
             }
         }
         Drive::Term { term, bucket } => {
@@ -363,13 +366,18 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, heads: bool) {
         sql.push(")");
     }
     for need in &scan.needs {
-        sql.push(" AND EXISTS (SELECT 1 FROM terms x WHERE x.term IN (");
+        sql.push(" AND (");
+        if need.bucket == Bucket::Filed {
+            sql.bind("t.filed = ", UNFILED);
+            sql.push(" OR ");
+        }
+        sql.push("EXISTS (SELECT 1 FROM terms x WHERE x.term IN (");
         for (n, term) in need.any_of.iter().enumerate() {
             sql.bind(if n == 0 { "" } else { ", " }, i64::from(*term));
         }
         sql.push(match need.bucket {
-            Bucket::Filed => ") AND x.bucket = t.filed AND x.thread = t.id)",
-            Bucket::Born => ") AND x.bucket = t.created / 60000000 AND x.thread = t.id)",
+            Bucket::Filed => ") AND x.bucket = t.filed AND x.thread = t.id))",
+            Bucket::Born => ") AND x.bucket = t.created / 60000000 AND x.thread = t.id))",
         });
     }
 }
@@ -426,14 +434,16 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
     // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are
     // sorted.
     let (bucket, only_ids) = match (scan.lane.drive, query.sort) {
-        (Drive::All | Drive::Column(_) | Drive::Moved, ListSort::Updated) => ("t.minute DESC, ", scan.skip > 0),
+        (Drive::All | Drive::Column(_) | Drive::Moved | Drive::Unfiled, ListSort::Updated) => {
+            ("t.minute DESC, ", scan.skip > 0)
+        }
         (Drive::All | Drive::Column(_), ListSort::Created) => {
             ("", scan.skip > 0 || !scan.lane.is_sorted(ListSort::Created))
         }
         (Drive::Term { .. } | Drive::Settled { .. }, sort) if scan.lane.is_sorted(sort) => {
             ("w.bucket DESC, ", sort == ListSort::Updated)
         }
-        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved, _) => ("", true),
+        (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved | Drive::Unfiled, _) => ("", true),
     };
     let heads = !only_ids || query.sort == ListSort::Updated || !scan.updated.is_open();
     let mut sql = Sql::default();
@@ -481,7 +491,7 @@ mod tests {
                 ..Record::default()
             };
             let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
-            let mut pending = terms::Pending::default();
+            let mut pending = terms::Pending::filed_now();
             let account = Account::local();
             terms::insert_thread(&transaction, id, &account, time, time, &record, &mut pending).expect("a thread");
             pending.write(&transaction).expect("terms");

@@ -19,7 +19,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     FIRST,
     LEASES,
     ITEMS,
@@ -36,6 +36,7 @@ const MIGRATIONS: [&str; 16] = [
     PROCESSES,
     DUE,
     ELSEWHERE,
+    terms::SHELF,
 ];
 
 /// The version that made the tables of lists.

@@ -1,18 +1,29 @@
 //! The tables that lists need beside the threads: columns of `threads`, and `terms`. All of them follow from the head
 //! and the record of a thread.
+//!
+//! A thread has a term for every three letters of its title, and each lies on another page. So terms are not written
+//! with the commit that makes or changes a thread. They wait on a *shelf*: the threads that are not where they were
+//! filed (the index `threads_moved`). Lists look at these one by one. Once an account has too many of them, the oldest
+//! are filed together, in the order of their terms: then threads share pages.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
-use threadkeep_store::terms::{Terms, filed};
+use threadkeep_store::terms::{Terms, UNFILED};
 use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
 
 use crate::codec::{self, key, rest};
 use crate::error::from_sqlite;
 use crate::lists::Snapshot;
-use crate::read;
+use crate::read::{self, joined};
 
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
+/// Threads of an account on the shelf, and so many more as come between two looks at it: a list looks at all of them.
+const SHELF_MAX: usize = 512;
+/// Threads that are filed together.
+const FILED_AT_ONCE: usize = 128;
+/// One thread in this many has a look at the shelf when it gets there. Which ones, their random ids say.
+const LOOKS_EACH: i64 = 32;
 
 /// The tables of lists, from the third version of the schema. Tables first, then rows, then indexes.
 pub(crate) const TABLES: &str = "
@@ -64,6 +75,9 @@ ALTER TABLE threads ADD COLUMN filed INTEGER NOT NULL DEFAULT 0;
 UPDATE threads SET filed = minute;
 CREATE INDEX threads_moved ON threads (account, archived, minute, moment, filed) WHERE minute <> filed;
 ";
+
+/// From this version on, new threads have no terms until they are filed. Older programs would not list them.
+pub(crate) const SHELF: &str = "";
 
 /// The moment within its minute, in microseconds.
 pub(crate) fn moment(time: Timestamp) -> i64 {
@@ -199,27 +213,87 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
     Ok(Some((Terms::of(&account, created, &record), account, created, filed)))
 }
 
-/// Terms of threads that a commit makes, to be written together: in order, each page of the table is found once.
-#[derive(Default)]
-pub(crate) struct Pending(Vec<(i32, i64, i64)>);
+/// Terms of many threads, to be written together: in order, each page of the table is found once.
+pub(crate) struct Pending {
+    rows: Vec<(i32, i64, i64)>,
+    /// Whether new threads are filed now, or wait on the shelf.
+    files_now: bool,
+}
 
 impl Pending {
+    /// New threads are filed with what else is pending.
+    pub(crate) fn filed_now() -> Self {
+        Self { rows: Vec::new(), files_now: true }
+    }
+
+    /// New threads wait on the shelf.
+    pub(crate) fn filed_later() -> Self {
+        Self { rows: Vec::new(), files_now: false }
+    }
+
+    fn add(&mut self, thread: i64, terms: &Terms, created: Timestamp, filed: i64) {
+        self.rows.extend(terms.rows(created, filed).map(|(term, bucket)| (term, bucket, thread)));
+    }
+
     /// Writes them.
     pub(crate) fn write(&mut self, connection: &Connection) -> Result<()> {
-        if self.0.is_empty() {
+        self.each(connection, "INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)")
+    }
+
+    /// Removes them from the table.
+    fn remove(&mut self, connection: &Connection) -> Result<()> {
+        self.each(connection, "DELETE FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
+    }
+
+    fn each(&mut self, connection: &Connection, sql: &str) -> Result<()> {
+        if self.rows.is_empty() {
             return Ok(());
         }
-        self.0.sort_unstable();
-        let mut insert =
-            connection.prepare_cached("INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
-        for (term, bucket, thread) in self.0.drain(..) {
-            insert.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
+        self.rows.sort_unstable();
+        let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
+        for (term, bucket, thread) in self.rows.drain(..) {
+            statement.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
         }
         Ok(())
     }
 }
 
-/// Writes the row of a thread that was not there; its terms become `pending`.
+/// Files the oldest threads on the shelf of an account if there are too many. `thread` just got there. Gives the threads
+/// that were filed, each with its minute.
+pub(crate) fn tidy_shelf(connection: &Connection, thread: i64) -> Result<Vec<(i64, i64)>> {
+    if thread % LOOKS_EACH != 0 {
+        return Ok(Vec::new());
+    }
+    let on_shelf = "FROM threads o CROSS JOIN threads t INDEXED BY threads_moved
+                    WHERE o.id = ?1 AND t.account = o.account AND t.archived = o.archived AND t.minute <> t.filed";
+    let count = joined(&["SELECT count(*) FROM (SELECT 1 ", on_shelf, " LIMIT ?2)"]);
+    let most = (SHELF_MAX + FILED_AT_ONCE) as i64;
+    let count: i64 = connection
+        .prepare_cached(&count)
+        .and_then(|mut statement| statement.query_row(params![thread, most], |row| row.get(0)))
+        .map_err(from_sqlite)?;
+    if count <= SHELF_MAX as i64 {
+        return Ok(Vec::new());
+    }
+    let oldest = joined(&["SELECT t.id, t.minute ", on_shelf, " ORDER BY t.minute, t.moment LIMIT ?2"]);
+    let oldest = read::rows(connection, &oldest, params![thread, FILED_AT_ONCE as i64], |row| {
+        Ok((row.get::<_, i64>(0).map_err(from_sqlite)?, row.get::<_, i64>(1).map_err(from_sqlite)?))
+    })?;
+    let (mut old, mut new) = (Pending::filed_later(), Pending::filed_now());
+    let mut set = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    for (id, minute) in &oldest {
+        let Some((terms, _, created, filed)) = listed(connection, *id)? else { continue };
+        let terms = Terms { born: Vec::new(), ..terms };
+        old.add(*id, &terms, created, filed);
+        new.add(*id, &terms, created, *minute);
+        set.execute([id, minute]).map_err(from_sqlite)?;
+    }
+    old.remove(connection)?;
+    new.write(connection)?;
+    Ok(oldest)
+}
+
+/// Writes the row of a thread that was not there. Its terms become `pending`, as far as they are written now.
 pub(crate) fn insert_thread(
     connection: &Connection,
     id: ThreadId,
@@ -230,12 +304,13 @@ pub(crate) fn insert_thread(
     pending: &mut Pending,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
+    let filed = if pending.files_now { updated.minute() } else { UNFILED };
     let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
                  visibility, parent, moment, filed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?8)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )
         .and_then(|mut statement| {
             statement.execute(params![
@@ -253,10 +328,11 @@ pub(crate) fn insert_thread(
                 visibility,
                 parent,
                 moment(updated),
+                filed,
             ])
         })
         .map_err(from_sqlite)?;
-    pending.0.extend(terms.rows(created, updated.minute()).map(|(term, bucket)| (term, bucket, key(id))));
+    pending.add(key(id), &terms, created, filed);
     Ok(())
 }
 
@@ -291,23 +367,13 @@ pub(crate) fn forget_moment(connection: &Connection, thread: i64) -> Result<()> 
     Ok(())
 }
 
-/// Moves a thread to another minute in lists. Its terms stay where it was filed until it changes on another day. Gives
-/// the minute under which it is filed from now on.
-pub(crate) fn move_thread(connection: &Connection, thread: i64, from: i64, updated: Timestamp) -> Result<i64> {
-    let filed = filed(from, updated.minute());
+/// Moves a thread to another minute in lists. Its terms stay where it was filed.
+pub(crate) fn move_thread(connection: &Connection, thread: i64, updated: Timestamp) -> Result<()> {
     connection
-        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3, filed = ?4 WHERE id = ?1")
-        .and_then(|mut statement| statement.execute(params![thread, updated.minute(), moment(updated), filed]))
+        .prepare_cached("UPDATE threads SET minute = ?2, moment = ?3 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute(params![thread, updated.minute(), moment(updated)]))
         .map_err(from_sqlite)?;
-    if filed == from {
-        return Ok(filed);
-    }
-    if let Some((mut terms, _, created, _)) = listed(connection, thread)? {
-        terms.born.clear();
-        delete(connection, thread, terms.rows(created, from))?;
-        insert(connection, thread, terms.rows(created, filed))?;
-    }
-    Ok(filed)
+    Ok(())
 }
 
 /// Removes the terms of a thread whose row is about to go.
@@ -336,8 +402,7 @@ pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>
             expected += 1;
         }
         let minute = thread.head.updated.minute();
-        let is_filed = row.filed == filed(row.filed, minute);
-        if row.columns != columns(&thread.record) || row.minute != minute || !is_filed {
+        if row.columns != columns(&thread.record) || row.minute != minute {
             wrong.push(format!("thread {id}: its row in lists is not what the thread says"));
         }
         if missing > 0 {

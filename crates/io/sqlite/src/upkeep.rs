@@ -151,7 +151,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
         for ImportedEntry { entry, derived, blobs } in &batch.entries {
             import_entry(connection, &mut known, entry, derived, blobs)?;
         }
-        let mut pending = Pending::default();
+        let mut pending = Pending::filed_now();
         for thread in &batch.threads {
             if is_deleted(connection, thread.id)? {
                 return Err(clash(format!("thread {} was deleted here, and stays deleted", thread.id)));
@@ -397,7 +397,7 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
     for sql in ["DELETE FROM threads WHERE id = ?1", "DELETE FROM heads WHERE thread = ?1"] {
         connection.execute(sql, [key(thread.id)]).map_err(from_sqlite)?;
     }
-    let mut pending = Pending::default();
+    let mut pending = Pending::filed_now();
     insert_thread(connection, thread.id, &owner, first.created, &head, &record, &mut pending)?;
     pending.write(connection)
 }

@@ -5,9 +5,10 @@
 //! checks every thread with [`ListFilter::matches`](crate::ListFilter::matches), and reads on until the page is full. It
 //! decides and does no I/O: a store answers what it [asks](Ask), so that the rules are the same in every store.
 //!
-//! A term lies under the minute in which its thread was *filed*. A thread that changed on the same day since then is
-//! *moved on*: its terms stay where they are. So a list by a common term reads the threads that are where they were
-//! filed, in order, and beside them those that moved on, which it checks one by one. A rare term is read as a whole.
+//! A term lies under the minute in which its thread was *filed*. A thread that changed since then is *moved on*: its
+//! terms stay where they are. So a list by a common term reads the threads that are where they were filed, in order, and
+//! beside them those that moved on, which it checks one by one. A rare term is read as a whole, and beside it the threads
+//! that are not filed yet.
 
 use threadkeep_model::{Thread, Timestamp};
 
@@ -73,8 +74,10 @@ pub enum Drive {
         /// The number of the term.
         term: i32,
     },
-    /// Those that changed since they were filed, whatever terms they have.
+    /// Those that changed since they were filed, whatever terms they have, and those that are not filed yet.
     Moved,
+    /// Those that are not filed yet. A store that files new threads at once has none.
+    Unfiled,
 }
 
 /// One index, read in the order of the list.
@@ -94,7 +97,7 @@ impl Lane {
             (Drive::Column(Column::Lifecycle | Column::Visibility), sort) => sort == ListSort::Updated,
             (Drive::All | Drive::Column(_), _) => true,
             (Drive::Born | Drive::Term { bucket: Bucket::Born, .. }, sort) => sort == ListSort::Created,
-            (Drive::Settled { .. } | Drive::Moved, sort) => sort == ListSort::Updated,
+            (Drive::Settled { .. } | Drive::Moved | Drive::Unfiled, sort) => sort == ListSort::Updated,
             (Drive::Term { bucket: Bucket::Filed, .. }, _) => false,
         }
     }
@@ -103,7 +106,7 @@ impl Lane {
     pub fn term(&self) -> Option<i32> {
         match self.drive {
             Drive::Term { term, .. } | Drive::Settled { term } => Some(term),
-            Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => None,
+            Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => None,
         }
     }
 
@@ -111,7 +114,7 @@ impl Lane {
         match self.drive {
             Drive::Term { bucket, .. } => Some(bucket),
             Drive::Settled { .. } => Some(Bucket::Filed),
-            Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved => None,
+            Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => None,
         }
     }
 }
@@ -121,7 +124,7 @@ impl Lane {
 pub struct Scan {
     /// The lane to read.
     pub lane: Lane,
-    /// Terms that matching threads have; the store may leave out threads without them.
+    /// Terms that matching threads have once they are filed; the store may leave out filed threads without them.
     pub needs: Vec<Need>,
     /// Only those last changed in this range; it lies within the one that is asked.
     pub updated: TimeRange,

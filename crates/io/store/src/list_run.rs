@@ -29,6 +29,7 @@ pub struct ListRun {
     phase: Phase,
     lanes: Vec<LaneState>,
     skip: usize,
+    has_unfiled: bool,
     is_ranked: bool,
     /// For each value of `archived`, the terms that begin with the two letters of the asked title.
     spelled: Vec<(bool, Need)>,
@@ -76,7 +77,15 @@ impl ListRun {
     pub fn page(query: ListQuery) -> Self {
         let (skip, goal, phase) = (query.skip, Goal::Page, Phase::Begin);
         let (lanes, spelled, found) = (Vec::new(), Vec::new(), Vec::new());
-        Self { query, goal, phase, lanes, skip, is_ranked: false, spelled, found, last: None, counted: 0 }
+        let (has_unfiled, is_ranked) = (false, false);
+        Self { query, goal, phase, lanes, skip, has_unfiled, is_ranked, spelled, found, last: None, counted: 0 }
+    }
+
+    /// For a store that files new threads later: what is found by terms is joined with the threads that are not filed
+    /// yet.
+    #[must_use]
+    pub fn and_unfiled(self) -> Self {
+        Self { has_unfiled: true, ..self }
     }
 
     /// Counts all that pass the filter, wherever the page is, as far as [`ListQuery::total_max`].
@@ -277,9 +286,13 @@ impl ListRun {
     fn settled(&self, lanes: Vec<Lane>) -> Option<Vec<Lane>> {
         let settle = |lane: Lane| match lane.drive {
             Drive::Term { term, bucket: Bucket::Filed } => Some(Lane { drive: Drive::Settled { term }, ..lane }),
-            Drive::All | Drive::Born | Drive::Column(_) | Drive::Term { .. } | Drive::Settled { .. } | Drive::Moved => {
-                None
-            }
+            Drive::All
+            | Drive::Born
+            | Drive::Column(_)
+            | Drive::Term { .. }
+            | Drive::Settled { .. }
+            | Drive::Moved
+            | Drive::Unfiled => None,
         };
         if self.query.sort == ListSort::Created {
             return None;
@@ -291,6 +304,14 @@ impl ListRun {
 
     fn moved(&self) -> impl Iterator<Item = Lane> {
         self.flags().iter().map(|archived| Lane { archived: *archived, drive: Drive::Moved })
+    }
+
+    /// The threads that `lanes` miss because they are not filed yet.
+    fn unfiled(&self, lanes: &[Lane]) -> Vec<Lane> {
+        let is_by_filed = |lane: &Lane| matches!(lane.drive, Drive::Term { bucket: Bucket::Filed, .. });
+        let is_missed = self.has_unfiled && lanes.iter().any(is_by_filed);
+        let flags = self.flags().iter().filter(|_| is_missed);
+        flags.map(|archived| Lane { archived: *archived, drive: Drive::Unfiled }).collect()
     }
 
     /// Whether threads that were born in the asked range may have changed after its end. Among those that changed before
@@ -334,7 +355,8 @@ impl ListRun {
     }
 
     /// Reads these lanes from now on. `known` are lanes with how many threads they have at the most.
-    fn read(&mut self, lanes: Vec<Lane>, known: &[(u64, Lane)]) {
+    fn read(&mut self, mut lanes: Vec<Lane>, known: &[(u64, Lane)]) {
+        lanes.extend(self.unfiled(&lanes));
         let ListQuery { account, filter, .. } = &self.query;
         let count_of = |need: &Need| {
             let leads = |(_, lane): &&(u64, Lane)| lane.term().is_some_and(|term| need.any_of[0] == term);
@@ -485,7 +507,7 @@ mod tests {
         let terms = Terms::of(&thread.account, thread.created, &thread.record);
         match lane.drive {
             Drive::All | Drive::Born | Drive::Column(_) => true,
-            Drive::Moved => false,
+            Drive::Moved | Drive::Unfiled => false,
             Drive::Term { term, bucket: Bucket::Filed } | Drive::Settled { term } => terms.filed.contains(&term),
             Drive::Term { term, bucket: Bucket::Born } => terms.born.contains(&term),
         }

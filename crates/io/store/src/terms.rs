@@ -3,8 +3,8 @@
 //! A term is a number made of the account, whether the thread is archived, and what it stands for. Two things may share
 //! a number: terms only say which threads to look at, [`ListFilter::matches`] says which are meant. Each lies in a
 //! *bucket* of a minute, by which a list is read in order, and within which it is sorted exactly. The terms of a thread
-//! lie in the minute in which it was *filed*: that of its first change on the day of its last one. So a thread takes its
-//! terms along once a day, however often it changes.
+//! lie in the minute in which it was *filed*. A thread that changes does not take its terms along at once, and a new one
+//! may have none yet ([`UNFILED`]): a store files threads when it suits it, and lists look at the others one by one.
 
 use threadkeep_model::{Account, Record, Timestamp, Value, unforked};
 
@@ -36,6 +36,9 @@ impl Bucket {
     }
 }
 
+/// The minute under which a thread is filed whose terms are not written yet. No thread changes at this time.
+pub const UNFILED: i64 = i64::MIN;
+
 const MINUTES_A_DAY: i64 = 1_440;
 const DAYS_A_WEEK: i64 = 7;
 
@@ -44,7 +47,8 @@ pub fn day(minute: i64) -> i64 {
     minute.max(0) / MINUTES_A_DAY
 }
 
-/// The minute under which a thread is filed, if it was filed under another one and changes at `minute`.
+/// The minute under which a thread is filed, if it was filed under another one and changes at `minute`, in a store that
+/// files a thread at its first change of a day.
 pub fn filed(before: i64, minute: i64) -> i64 {
     if day(before) == day(minute) { before } else { minute }
 }
@@ -196,9 +200,9 @@ impl Terms {
         Self { filed: distinct(filed), born: tagged(Kind::BornTag, Kind::BornManyTags) }
     }
 
-    /// All of them with their buckets, for a thread that was filed under a minute.
+    /// All of them with their buckets, for a thread that was filed under a minute; those by change only if it was.
     pub fn rows(&self, created: Timestamp, filed: i64) -> impl Iterator<Item = (i32, i64)> {
-        let by_change = self.filed.iter().map(move |term| (*term, filed));
+        let by_change = self.filed.iter().filter(move |_| filed != UNFILED).map(move |term| (*term, filed));
         by_change.chain(self.born.iter().map(move |term| (*term, created.minute())))
     }
 }

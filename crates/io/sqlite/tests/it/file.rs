@@ -176,7 +176,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     raw.pragma_update(None, "user_version", 99).expect("a newer version");
     drop(raw);
     match SqliteStore::open(folder.file()) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 16)),
+        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 17)),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }
@@ -279,6 +279,9 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
                 Create { thread: thread(1), account: Account::local(), record, segment, entries, created: None };
             store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
             assert!(store.check_lists(9).await.expect("a check").is_empty());
+            let quiet = std::sync::Arc::new(|_: &str, _: u64, _: Option<u64>| {});
+            // A rebuild files all threads.
+            store.rebuild(quiet).await.expect("a rebuild");
             let raw = rusqlite::Connection::open(folder.file()).expect("the file");
             raw.execute_batch(damage).expect("damage");
             drop(raw);
@@ -291,6 +294,42 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
             assert_eq!(store.list(query).await.expect("a list").len(), 1);
         });
     }
+}
+
+#[test]
+fn threads_wait_until_many_are_filed_together_and_lists_have_all_of_them() {
+    use threadkeep_store::{ListFilter, ListQuery, Upkeep};
+    const THREADS: u128 = 2_000;
+    let folder = Folder::new();
+    let at_rest = |sql: &str| -> i64 {
+        let raw = rusqlite::Connection::open(folder.file()).expect("the file");
+        raw.query_row(sql, [], |row| row.get(0)).expect("a number")
+    };
+    const WAITING: &str = "SELECT count(*) FROM threads WHERE minute <> filed";
+    block_on(async {
+        let store = folder.open();
+        for n in 0..THREADS {
+            let record = Record { title: Some(format!("Release notes {n}")), ..Record::default() };
+            let segment = NewSegment { id: SegmentId::from_chance(n as u64 + 1), link: None, birth: Tally::default() };
+            let id = ThreadId::from_chance((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+            let create =
+                Create { thread: id, account: Account::local(), record, segment, entries: Vec::new(), created: None };
+            store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
+            if n == 99 {
+                assert_eq!((at_rest(WAITING), at_rest("SELECT count(*) FROM terms")), (100, 0));
+            }
+        }
+        // 512 may wait, and those that come between two looks.
+        let waiting = at_rest(WAITING);
+        assert!((256..1_024).contains(&waiting), "{waiting} threads wait");
+        assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+        for (title, threads) in [("notes", 2_000), ("notes 1999", 1), ("notes 3", 111), ("no such", 0)] {
+            let filter = ListFilter { title: Some(title.into()), ..ListFilter::default() };
+            let query = ListQuery { filter, ..ListQuery::of(Account::local(), 4_000) };
+            assert_eq!(store.list(query.clone()).await.expect("a list").len(), threads, "{title}");
+            assert_eq!(store.count(query).await.expect("a total").count, threads as u64, "{title}");
+        }
+    });
 }
 
 /// A process that was stopped in the middle of a commit holds the file. Work that queues behind the first write that
