@@ -19,9 +19,9 @@ use crate::read::{self, joined};
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
 /// Threads of an account on the shelf, and so many more as come between two looks at it: a list looks at all of them.
-const SHELF_MAX: usize = 512;
-/// Threads that are filed together.
-const FILED_AT_ONCE: usize = 128;
+const SHELF_MAX: usize = 768;
+/// Threads that are filed together. The more there are, the more pages they share.
+const FILED_AT_ONCE: usize = 512;
 /// One thread in this many has a look at the shelf when it gets there. Which ones, their random ids say.
 const LOOKS_EACH: i64 = 32;
 
@@ -267,7 +267,7 @@ pub(crate) fn tidy_shelf(connection: &Connection, thread: i64) -> Result<Vec<(i6
     let on_shelf = "FROM threads o CROSS JOIN threads t INDEXED BY threads_moved
                     WHERE o.id = ?1 AND t.account = o.account AND t.archived = o.archived AND t.minute <> t.filed";
     let count = joined(&["SELECT count(*) FROM (SELECT 1 ", on_shelf, " LIMIT ?2)"]);
-    let most = (SHELF_MAX + FILED_AT_ONCE) as i64;
+    let most = SHELF_MAX as i64 + 1;
     let count: i64 = connection
         .prepare_cached(&count)
         .and_then(|mut statement| statement.query_row(params![thread, most], |row| row.get(0)))

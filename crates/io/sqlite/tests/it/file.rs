@@ -319,7 +319,7 @@ fn threads_wait_until_many_are_filed_together_and_lists_have_all_of_them() {
                 assert_eq!((at_rest(WAITING), at_rest("SELECT count(*) FROM terms")), (100, 0));
             }
         }
-        // 512 may wait, and those that come between two looks.
+        // 768 may wait, and those that come between two looks; 512 are filed at once.
         let waiting = at_rest(WAITING);
         assert!((256..1_024).contains(&waiting), "{waiting} threads wait");
         assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
