@@ -1,5 +1,5 @@
--- Takes a thread out of everything but the log, and leaves a tombstone.
-CREATE OR REPLACE FUNCTION bury(gone bigint, gone_rest bytea, at bigint, n integer) RETURNS void
+-- Takes a thread out of everything but the log.
+CREATE OR REPLACE FUNCTION take_out(gone bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     DELETE FROM threads WHERE id = gone;
@@ -9,6 +9,14 @@ BEGIN
     DELETE FROM checkpoints WHERE thread = gone;
     DELETE FROM items WHERE thread = gone;
     DELETE FROM idempotency WHERE thread = gone;
+END
+$$;
+
+-- The same, and leaves a tombstone.
+CREATE OR REPLACE FUNCTION bury(gone bigint, gone_rest bytea, at bigint, n integer) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM take_out(gone);
     INSERT INTO tombstones VALUES (gone, gone_rest, at, feed_start() + n);
 END
 $$;

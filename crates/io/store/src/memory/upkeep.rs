@@ -68,9 +68,11 @@ impl State {
         }
         for imported in batch.entries {
             let Some(state) = self.segments.get(&imported.entry.segment) else { continue };
+            let thread = state.row.segment.thread;
             if !state.entries.contains_key(&imported.entry.position) {
-                let thread = state.row.segment.thread;
                 self.insert(thread, imported.entry, imported.derived, imported.blobs);
+            } else if imported.comes_back() && self.living(thread).is_err() {
+                self.derive(thread, &imported.entry, &imported.derived);
             }
         }
         for thread in batch.threads {
@@ -80,6 +82,11 @@ impl State {
             if !self.tombstones.contains_key(&tombstone.thread.short().bits()) {
                 self.delete(tombstone);
             }
+        }
+        if let Some((account, documents)) = batch.documents {
+            self.registry.retain(|(kind, _), document| !kind.is_of_account() || document.account != account);
+            self.registry
+                .extend(documents.into_iter().map(|document| ((document.kind, document.id.clone()), document)));
         }
         Ok(())
     }
