@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use threadkeep_model::{Account, Bounds, Caller, Invalid, Position, SegmentId, Tally, Version};
-use threadkeep_store::{Archived, ListQuery, Progress, Registered, RegistryKind, RegistryQuery, SeenSegment};
+use threadkeep_store::{
+    Archived, KeptKey, KeyQuery, ListQuery, Progress, Registered, RegistryKind, RegistryQuery, SeenSegment,
+};
 use tokio::time::Instant;
 
 use crate::digest::Digest;
@@ -189,12 +191,18 @@ impl MoveAccount<'_> {
                     break;
                 }
                 counts.threads += some.len() as u64;
+                let ids = some.iter().map(|thread| thread.id).collect();
+                let keys = source.shared.stores.fences.keys(self.account.clone(), ids).await?;
                 for thread in some {
                     let item = ExportItem::from(thread);
                     sent.item(&item);
                     importer.push(item).await?;
                 }
+                importer.bring_keys(keys);
             }
+            // Invariant: a request that is repeated after the move writes nothing, like one before it.
+            let born = source.shared.stores.fences.keys(self.account.clone(), vec![KeyQuery::NEW]).await?;
+            importer.bring_keys(born);
             importer.bring_documents(self.account.clone(), source.documents_of(&self.account).await?);
         }
         importer.write().await?;
@@ -310,6 +318,11 @@ impl Copied {
 }
 
 impl Importer {
+    /// Brings idempotency keys with the next batch.
+    fn bring_keys(&mut self, keys: Vec<KeptKey>) {
+        self.batch.keys.extend(keys);
+    }
+
     /// Brings all documents of an account with the next batch.
     fn bring_documents(&mut self, account: Account, documents: Vec<Registered>) {
         self.batch.documents = Some((account, documents));

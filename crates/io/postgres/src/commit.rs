@@ -314,12 +314,8 @@ async fn write(
             let (at, count, time) = (row.first.first.0 as i64, row.first.count as i64, row.first.time.as_micros());
             let (account, retry) = (asked.account.as_str(), asked.key.as_str());
             let (hash, made) = (&row.hash.as_bytes()[..], row.encode_made());
-            let remember = Statement::new(
-                "INSERT INTO idempotency VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-                 ON CONFLICT (thread, account, key) DO UPDATE SET hash = excluded.hash, segment = excluded.segment,
-                     first = excluded.first, count = excluded.count, time = excluded.time, made = excluded.made",
-                vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made],
-            );
+            let remember =
+                Statement::new(keys::PUT, vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made]);
             rows.write(client, vec![remember, Statement::commit()]).await?;
         }
         _ => rows.write(client, vec![Statement::commit()]).await?,

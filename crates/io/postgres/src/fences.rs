@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
-use threadkeep_model::{Account, Commit, ThreadCommit};
-use threadkeep_store::{BoxFuture, Fences, RegistryKind, Result, StoreError};
+use threadkeep_model::{Account, Commit, ThreadCommit, ThreadId};
+use threadkeep_store::{BoxFuture, Fences, KeptKey, RegistryKind, Result, StoreError};
 use tokio_postgres::Row;
 
 use crate::codec::{account, get};
 use crate::commit::Transaction;
 use crate::error::{from_commit, from_postgres};
+use crate::keys;
 use crate::read::rows;
 use crate::{PostgresStore, reading};
 
@@ -94,6 +95,10 @@ impl Fences for PostgresStore {
             let sql = "SELECT note FROM frozen WHERE account = $1";
             rows(&client, sql, &[&account.as_str()]).await?.first().map(|row| get(row, 0)).transpose()
         })
+    }
+
+    fn keys(&self, account: Account, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<KeptKey>>> {
+        reading!(self, |client, shared| async { keys::under(&client, &account, &threads).await })
     }
 
     fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {

@@ -13,7 +13,7 @@ use crate::fences::take_out_documents;
 use crate::read::{self, rows};
 use crate::statement::Place;
 use crate::tables::{EntryRow, Rows, put_blobs};
-use crate::{Shared, registry};
+use crate::{Shared, keys, registry};
 
 impl Shared {
     pub(crate) async fn import(&self, batch: &ImportBatch) -> Result<()> {
@@ -83,6 +83,9 @@ impl Shared {
             }
         }
         new.write(client, Vec::new()).await.map_err(from_postgres)?;
+        for kept in &batch.keys {
+            keys::put(client, kept).await?;
+        }
         if let Some((account, documents)) = &batch.documents {
             take_out_documents(client, account).await?;
             for document in documents {

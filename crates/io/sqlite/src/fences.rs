@@ -1,12 +1,13 @@
 //! Fences of accounts. The writer is alone with the file, so a fence holds from the transaction on that makes it.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use threadkeep_model::{Account, ThreadCommit};
-use threadkeep_store::{BoxFuture, Fences, RegistryKind, Result, StoreError};
+use threadkeep_model::{Account, ThreadCommit, ThreadId};
+use threadkeep_store::{BoxFuture, Fences, KeptKey, KeyQuery, RegistryKind, Result, StoreError};
 
 use crate::SqliteStore;
 use crate::codec::{self, key};
 use crate::error::from_sqlite;
+use crate::keys;
 use crate::read::rows;
 use crate::tables::take_out;
 use crate::upkeep::in_transaction;
@@ -97,6 +98,17 @@ impl Fences for SqliteStore {
 
     fn frozen(&self, account: Account) -> BoxFuture<'_, Result<Option<String>>> {
         self.read(|connection, _| note(connection, &account))
+    }
+
+    fn keys(&self, account: Account, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<KeptKey>>> {
+        self.read(|connection, _| {
+            let mut kept = Vec::new();
+            for thread in threads {
+                let sent_by = Some(&account).filter(|_| thread == KeyQuery::NEW);
+                kept.extend(keys::under(connection, thread, sent_by)?);
+            }
+            Ok(kept)
+        })
     }
 
     fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {

@@ -20,7 +20,7 @@ use crate::tables::{
 };
 use crate::terms::Pending;
 use crate::writer::Job;
-use crate::{SqliteStore, WRITER_CACHE_KIB, cells, read, terms};
+use crate::{SqliteStore, WRITER_CACHE_KIB, cells, keys, read, terms};
 
 /// Threads of a batch from which on it gets more memory, and how much.
 const THREADS_WITHOUT_ROOM: usize = 600;
@@ -196,6 +196,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 delete_thread(connection, *thread, *time, seq)?;
             }
         }
+        batch.keys.iter().try_for_each(|kept| keys::put(connection, kept))?;
         if let Some((account, documents)) = &batch.documents {
             take_out_documents(connection, account)?;
             documents.iter().try_for_each(|document| put(connection, document))?;

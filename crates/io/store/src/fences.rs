@@ -2,9 +2,9 @@
 //!
 //! The store itself refuses the writes, so a server that slept through the move cannot write to the old place.
 
-use threadkeep_model::Account;
+use threadkeep_model::{Account, ThreadId};
 
-use crate::{BoxFuture, RegistryKind, Result};
+use crate::{BoxFuture, KeptKey, RegistryKind, Result};
 
 /// The fence of each account, and what is done behind it.
 pub trait Fences: Send + Sync {
@@ -20,6 +20,10 @@ pub trait Fences: Send + Sync {
 
     /// The note of the fence of an account; none if it is not frozen.
     fn frozen(&self, account: Account) -> BoxFuture<'_, Result<Option<String>>>;
+
+    /// The idempotency keys that lie under these threads. Under [`KeyQuery::NEW`](crate::KeyQuery::NEW), only those of
+    /// `account`.
+    fn keys(&self, account: Account, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<KeptKey>>>;
 
     /// Lets go of all threads and documents of an account, and says how many threads there were. Their ids stay free, so
     /// the account may come back. [`Upkeep::gc`](crate::Upkeep::gc) frees their log, as far as no other thread sees it.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use threadkeep_model::{Account, BlobId, Derived, Position, Record, Segment, Thread, Timestamp};
 
-use crate::{Registered, StoredEntry, Tombstone};
+use crate::{KeptKey, Registered, StoredEntry, Tombstone};
 
 /// A segment with what only a thread's first one carries.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +54,8 @@ pub struct ImportBatch {
     pub threads: Vec<Thread>,
     /// Threads that were deleted: their ids stay refused.
     pub tombstones: Vec<Tombstone>,
+    /// Idempotency keys, each after its thread.
+    pub keys: Vec<KeptKey>,
     /// All documents of an account ([`RegistryKind::OF_ACCOUNTS`](crate::RegistryKind::OF_ACCOUNTS)): they take the place
     /// of those that it has here.
     pub documents: Option<(Account, Vec<Registered>)>,

@@ -42,7 +42,7 @@ pub use cells::{Cell, CellNames, CellPage, CellQuery};
 pub use error::StoreError;
 pub use fences::Fences;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
-pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
+pub use keys::{KeptKey, KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{
     Archived, EXPENSIVE_MAX, INDEX_TOTAL_MAX, ListCursor, ListFilter, ListQuery, ListSort, TOTAL_MAX, TimeRange, Total,

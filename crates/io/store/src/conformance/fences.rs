@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use threadkeep_model::{
-    Account, Commit, Create, Entry, Expect, ItemKind, MessageBody, MessageDelivered, MessageId, MessageQueued,
-    NewEntry, NewSegment, QueuedId, Record, Tally, ThreadCommit, ThreadId, Write,
+    Account, BlobId, Caller, Commit, Create, Entry, Expect, Idempotency, ItemKind, MessageBody, MessageDelivered,
+    MessageId, MessageQueued, NewEntry, NewSegment, QueuedId, Record, Tally, ThreadCommit, ThreadId, Write,
 };
 
 use super::Hands;
 use super::hands::said;
 use super::upkeep::{derived, furnished, whole};
-use crate::{ImportBatch, ItemQuery, ListQuery, Registered, RegistryKind, Result, StoreError};
+use crate::{ImportBatch, ItemQuery, KeyQuery, ListQuery, Registered, RegistryKind, Result, StoreError};
 
 fn account(name: &str) -> Account {
     Account::new(name).expect("an account")
@@ -189,6 +189,39 @@ pub async fn a_released_account_is_gone_and_may_come_back(hands: Hands) {
         assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
     }
     assert_eq!(hands.stores.fences.release(account("nobody")).await.expect("released"), 0);
+}
+
+pub async fn idempotency_keys_go_along_with_their_threads(hands: Hands) {
+    let thread = hands.thread(&["a"]).await;
+    let other = thread_of(&hands, "bob").await;
+    let asked = hands.keyed(thread, "b", "to the thread");
+    let first = hands.done(asked.clone()).await;
+    hands.done(hands.keyed(other, "b", "to another")).await;
+    let key = |key: &str| {
+        let (key, hash) = (threadkeep_model::IdempotencyKey::new(key).expect("a key"), BlobId::of(b"birth"));
+        Some(Idempotency { key, hash })
+    };
+    let birth_of_one = Commit { idempotency: key("a birth"), ..hands.commit(vec![birth(&hands, "local")]) };
+    let born = hands.done(birth_of_one.clone()).await;
+    let mut caller = Caller::local();
+    caller.account = account("bob");
+    let bobs = Commit { caller, idempotency: key("a birth"), ..hands.commit(vec![birth(&hands, "bob")]) };
+    hands.done(bobs).await;
+    let mut batch = whole(&hands).await;
+    batch.threads.retain(|thread| thread.account == Account::local());
+    let mut keys = hands.stores.fences.keys(Account::local(), vec![thread, KeyQuery::NEW]).await.expect("keys");
+    keys.sort_by(|one, other| one.key.as_str().cmp(other.key.as_str()));
+    assert_eq!(keys.iter().map(|kept| kept.key.as_str()).collect::<Vec<_>>(), ["a birth", "to the thread"]);
+    hands.stores.fences.release(Account::local()).await.expect("released");
+    hands.gc().await;
+    batch.keys = keys;
+    hands.stores.upkeep.import(batch).await.expect("it comes back");
+    for (asked, told) in [(asked, first), (birth_of_one, born)] {
+        let again = hands.done(asked).await;
+        assert!(again.replayed);
+        assert_eq!((again.threads[0].thread, again.threads[0].first), (told.threads[0].thread, told.threads[0].first));
+    }
+    assert_eq!(hands.texts(thread).await, ["a", "b"], "nothing is there twice");
 }
 
 pub async fn an_import_brings_the_documents_of_an_account(hands: Hands) {

@@ -199,7 +199,8 @@ macro_rules! conformance_tests {
                  documents_of_a_frozen_account_stay_as_they_are_and_keys_do_not,
                  what_was_acknowledged_before_the_freeze_is_all_there_is,
                  a_released_account_is_gone_and_may_come_back,
-                 an_import_brings_the_documents_of_an_account;
+                 an_import_brings_the_documents_of_an_account,
+                 idempotency_keys_go_along_with_their_threads;
             shelves: volumes_are_added_read_and_removed_by_account,
                  of_two_who_change_the_index_one_is_told_to_look_again,
                  an_index_that_was_cleared_is_empty_and_whoever_changed_it_is_told,

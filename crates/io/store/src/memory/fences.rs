@@ -6,7 +6,7 @@ use threadkeep_model::{Account, ThreadCommit, ThreadId};
 
 use super::MemoryStore;
 use super::state::State;
-use crate::{BoxFuture, Fences, RegistryKind, Result, StoreError};
+use crate::{BoxFuture, Fences, KeptKey, KeyQuery, RegistryKind, Result, StoreError};
 
 impl State {
     /// Refuses a write of a frozen account.
@@ -59,6 +59,19 @@ impl Fences for MemoryStore {
 
     fn frozen(&self, account: Account) -> BoxFuture<'_, Result<Option<String>>> {
         self.read(|state| Ok(state.frozen.get(&account).cloned()))
+    }
+
+    fn keys(&self, account: Account, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<KeptKey>>> {
+        self.read(|state| {
+            let kept = state.idempotency.iter().filter(|((thread, sent_by, _), _)| {
+                threads.contains(thread) && (*thread != KeyQuery::NEW || *sent_by == account)
+            });
+            let kept = kept.map(|((thread, account, key), row)| {
+                let (account, key, row) = (account.clone(), key.clone(), row.clone());
+                KeptKey { thread: *thread, account, key, row }
+            });
+            Ok(kept.collect())
+        })
     }
 
     fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {

@@ -6,7 +6,7 @@ use threadkeep_model::{BlobId, IdempotencyKey, Segment, ThreadId, Timestamp, rea
 
 use super::state::{News, SegmentState, State};
 use super::uploads::Content;
-use crate::{GcReport, ImportBatch, ImportedEntry, Result, StoreError};
+use crate::{GcReport, ImportBatch, ImportedEntry, KeptKey, Result, StoreError};
 
 impl State {
     pub(super) fn gc(&mut self, now: Timestamp) -> Result<GcReport> {
@@ -82,6 +82,9 @@ impl State {
             if !self.tombstones.contains_key(&tombstone.thread.short().bits()) {
                 self.delete(tombstone);
             }
+        }
+        for KeptKey { thread, account, key, row } in batch.keys {
+            self.idempotency.insert((thread, account, key), row);
         }
         if let Some((account, documents)) = batch.documents {
             self.registry.retain(|(kind, _), document| !kind.is_of_account() || document.account != account);
