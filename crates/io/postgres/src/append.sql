@@ -61,8 +61,7 @@ BEGIN
                 RETURN NEXT; CONTINUE;
             END IF;
         END IF;
-        IF is_any_frozen AND EXISTS (
-            SELECT FROM threads t JOIN frozen f ON f.account = t.account WHERE t.id = c_thread[i]) THEN
+        IF is_any_frozen AND is_frozen(c_thread[i]) THEN
             SELECT f.account || E'\n' || f.note INTO head.lease_holder
             FROM threads t JOIN frozen f ON f.account = t.account WHERE t.id = c_thread[i];
             status := 9; RETURN NEXT; CONTINUE;

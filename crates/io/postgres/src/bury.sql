@@ -1,3 +1,12 @@
+-- Whether the account of a thread is frozen. It is a function so that a statement has to prepare nothing for it while no
+-- account is.
+CREATE OR REPLACE FUNCTION is_frozen(of_thread bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM threads t JOIN frozen f ON f.account = t.account WHERE t.id = of_thread);
+END
+$$;
+
 -- Takes a thread out of everything but the log.
 CREATE OR REPLACE FUNCTION take_out(gone bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use threadkeep::{Account, CellNames, Directory, Engine, StoreUrl};
+use threadkeep::{Account, CellNames, Directory, Engine, Invalid, StoreUrl};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Cells;
 use toml::{Table, Value};
@@ -77,6 +77,10 @@ impl CellsFile {
 
     /// Opens all cells, with the key file of `place`.
     pub(crate) fn open(&self, place: &Place) -> Result<OpenCells, Failure> {
+        if place.objects.is_some() {
+            let rule = "goes with one store; each cell names its own in the file of cells: objects = \"…\"";
+            return Err(Invalid::parameter("objects", rule).into());
+        }
         let mut engines = Vec::with_capacity(self.cells.len());
         for (name, at) in &self.cells {
             let engine = objects::open(&at.store, at.objects.as_ref())?;

@@ -426,10 +426,7 @@ impl Command {
     fn is_about_one_store(&self) -> bool {
         matches!(
             self,
-            Self::Index(_)
-                | Self::Store(
-                    Store::Doctor(_) | Store::Backup(_) | Store::Restore(_) | Store::Gc(_) | Store::RotateKey(_)
-                )
+            Self::Index(_) | Self::Store(Store::Doctor(_) | Store::Backup(_) | Store::Restore(_) | Store::Gc(_))
         )
     }
 

@@ -192,6 +192,7 @@ fn an_account_moves_under_load(two: &Two) {
         load.end(&other, writers, followers);
     });
     assert_eq!(one.ok("GET", &format!("/v1/threads/{beside}/kv/colour"), &Value::Null)["value"], "blue");
+    two.on(&two.url(), &["store", "rotate-key"]).ok();
     let exported = two.on(&two.url(), &["store", "export"]).ok();
     assert!(
         exported.contains("it is **************") && !exported.contains("a-secret-value"),
