@@ -233,14 +233,16 @@ async fn read_back(
         found.item(&item);
         importer.hold().await?;
     }
-    while threads == Threads::Now {
+    if threads == Threads::Later {
+        return Ok(found.end());
+    }
+    loop {
         let some = reading.page_of_threads().await?;
         if some.is_empty() {
-            break;
+            return Ok(found.end());
         }
         some.into_iter().for_each(|thread| found.item(&ExportItem::from(thread)));
     }
-    Ok(found.end())
 }
 
 /// Whether threads appear with a pass.
