@@ -24,6 +24,7 @@ Examples:
   threadkeep serve                                  on 127.0.0.1:8473, or the next free port
   threadkeep serve --data ./work --listen 127.0.0.1:0 --json
   threadkeep keys create --account ann && threadkeep serve --listen 0.0.0.0:8473
+  threadkeep serve --store cells:cells.toml         accounts in several databases (docs/scaling.md)
 
 One line of JSON for each request goes to stderr. The address and a local key are in DIR/server.json, for your eyes
 alone. Beyond this machine the local key is off, and at least one key must have been created.")]
