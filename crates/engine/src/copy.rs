@@ -63,8 +63,13 @@ impl Engine {
     /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not
     /// come back.
     async fn copy_registry(&self, target: &Engine) -> Result<()> {
+        self.copy_documents(target, &RegistryKind::COPIED).await
+    }
+
+    /// Copies documents of these kinds that the target does not have.
+    pub(crate) async fn copy_documents(&self, target: &Engine, kinds: &[RegistryKind]) -> Result<()> {
         let (from, to) = (&self.shared.stores.registry, &target.shared.stores.registry);
-        for kind in RegistryKind::COPIED {
+        for kind in kinds.iter().copied() {
             let mut after = None;
             loop {
                 let query = RegistryQuery { kind, account: None, after: after.take(), limit: MOVED_AT_ONCE };

@@ -17,6 +17,7 @@ use threadkeep_store::{
 };
 
 use crate::ground::turns::ReadTurn;
+use crate::moving::{Copied, Left};
 use crate::{Engine, Error, Redactor, Result, WayOut};
 
 /// Rows read or written at once.
@@ -121,6 +122,8 @@ pub struct Exporter {
     of_account: Option<(Account, Redactor)>,
     threads: VecDeque<Thread>,
     damage: Damage,
+    /// What was copied before, and is left out.
+    copied: Copied,
     /// Whether the store that is read is not that of the snapshot.
     is_of_other: bool,
     /// One of the expensive reads of its account.
@@ -255,6 +258,17 @@ impl Exporter {
         Self { redacts: false, ..self }
     }
 
+    /// The same without the entries that were copied before.
+    #[must_use]
+    pub(crate) fn after(self, copied: Copied) -> Self {
+        Self { copied, ..self }
+    }
+
+    /// The segment whose entries are read.
+    pub(crate) fn reads(&self) -> Option<&SeenSegment> {
+        self.reading.as_ref().map(|(seen, _)| seen)
+    }
+
     /// The next item, in an order in which they can be imported: the segment that another grew from comes before it,
     /// a blob before the first entry that names it, and threads come last.
     ///
@@ -310,6 +324,7 @@ impl Exporter {
                 // Some stores read at once: others have their turn between two pages.
                 tokio::task::yield_now().await;
             } else if let Some(mut seen) = self.next_segment().await? {
+                let Left::From(first) = self.copied.left_of(&seen) else { continue };
                 if let Some(damage) = seen.damage.take() {
                     self.damage.met(damage.into())?;
                 }
@@ -317,7 +332,6 @@ impl Exporter {
                     self.redactor = self.engine.redactor(WayOut::Export, Some(seen.row.segment.thread)).await?;
                 }
                 let item = ExportItem::Segment(seen.row.clone());
-                let first = seen.row.segment.first;
                 self.reading = Some((seen, Some(first)));
                 return Ok(Some(item));
             } else {
@@ -463,6 +477,7 @@ impl Engine {
             of_account: None,
             threads: VecDeque::new(),
             damage: Damage::Refused,
+            copied: Copied::default(),
             is_of_other: false,
             _turn: turn,
         })

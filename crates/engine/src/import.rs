@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use threadkeep_model::{
-    Account, Actor, BlobId, Body, Derived, Entry, Head, Position, Record, SegmentId, Thread, ThreadId, Timestamp,
-    Version,
+    Account, Actor, BlobId, Body, Derived, Entry, Head, Position, Record, SegmentId, Tally, Thread, ThreadId,
+    Timestamp, Version,
 };
 use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry, Tombstone};
 
@@ -51,7 +51,7 @@ enum Checked {
 /// Takes in the items of an export, in batches. A thread appears with the batch that brings it.
 pub struct Importer {
     engine: Engine,
-    batch: ImportBatch,
+    pub(crate) batch: ImportBatch,
     blob_bytes: usize,
     /// The bodies among the blobs of this batch: their entries cannot be decoded and checked without them.
     bodies: HashMap<BlobId, Bytes>,
@@ -179,6 +179,16 @@ impl Importer {
     pub(crate) async fn pass(&mut self, entry: &StoredEntry, brought: &[(BlobId, Bytes)]) -> Result<()> {
         self.check_entry(entry, brought).await?;
         self.hold().await
+    }
+
+    /// Goes on with the segment that came last after an entry of it that the store has, with the tally after it.
+    pub(crate) fn resume(&mut self, after: Position, tally: Tally) {
+        self.incoming.resume(after, tally);
+    }
+
+    /// Writes what came so far.
+    pub(crate) async fn write(&mut self) -> Result<()> {
+        self.flush(false).await
     }
 
     /// Sees to it that the store frees nothing, however long nothing is written.

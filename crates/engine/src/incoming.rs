@@ -46,6 +46,13 @@ impl Incoming {
         Ok(())
     }
 
+    /// The entries of the segment that came last are known up to this one, after which it has this tally.
+    pub(crate) fn resume(&mut self, after: Position, tally: Tally) {
+        if let Some(walked) = &mut self.walked {
+            (walked.next, walked.tally) = (after.next(), tally);
+        }
+    }
+
     /// An entry comes in, with its body of `bytes` bytes.
     pub(crate) fn entry(&mut self, stored: &StoredEntry, entry: &Entry, bytes: usize) -> Result<(), String> {
         let place = place(stored);

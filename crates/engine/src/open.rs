@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use threadkeep_store::Stores;
 
+use crate::directory::Neighbourhood;
 use crate::env::{Config, Vault};
 use crate::feed::SharedFeed;
 use crate::keys::InUse;
@@ -61,6 +62,7 @@ impl Engine {
                 Box::new(StoreId::default()),
                 Box::new(Indexes::default()),
                 Box::new(Counts::default()),
+                Box::new(Neighbourhood::default()),
             ],
         )
     }

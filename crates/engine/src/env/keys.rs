@@ -192,15 +192,28 @@ impl Engine {
     /// # Errors
     /// [`Error::SecretsUnavailable`] if the present key is wrong, or the file cannot be written.
     pub async fn rotate_secrets(&self) -> Result<String> {
+        self.rotate_secrets_with(&[]).await
+    }
+
+    /// The same with other stores that have the same key file: all cells of a server.
+    ///
+    /// # Errors
+    /// As [`Engine::rotate_secrets`].
+    pub async fn rotate_secrets_with(&self, others: &[Engine]) -> Result<String> {
         let keeper = Arc::clone(&self.shared.room::<Vault>().config.keeper);
         let _alone = keeper.lock().map_err(unavailable)?;
-        let ring = self.ring().await?;
+        let mut rings = Vec::with_capacity(others.len() + 1);
+        for engine in std::iter::once(self).chain(others) {
+            rings.push((engine, engine.ring().await?));
+        }
         let file = self.key_file()?.ok_or_else(|| unavailable(KeyProblem("there is no key file".into())))?;
         let file = file.with_first(Key::new(self.random()));
         // Invariant: at every moment, the file holds the keys that sealed what is in the store.
         keeper.replace(file.clone()).map_err(unavailable)?;
-        for key in ring.keys.values() {
-            self.shared.stores.registry.register(self.wrapped(file.first(), key)).await?;
+        for (engine, ring) in rings {
+            for key in ring.keys.values() {
+                engine.shared.stores.registry.register(engine.wrapped(file.first(), key)).await?;
+            }
         }
         let id = file.first().id().to_owned();
         keeper.replace(file.first_alone()).map_err(unavailable)?;

@@ -401,6 +401,12 @@ pub enum Error {
         /// What is wrong with the key.
         what: String,
     },
+    /// The account or the thread lives in another cell.
+    #[error("{what}")]
+    OtherCell {
+        /// What is elsewhere.
+        what: String,
+    },
     /// Others changed the thread faster than this could be decided.
     #[error("the thread is being changed by many others; try again")]
     Busy,
@@ -519,6 +525,7 @@ impl Error {
             Self::DefinitionInvalid { .. } => ErrorCode::DefinitionInvalid,
             Self::SecretInFile { .. } => ErrorCode::SecretInFile,
             Self::SecretsUnavailable { .. } => ErrorCode::SecretsUnavailable,
+            Self::OtherCell { .. } => ErrorCode::OtherCell,
             Self::Busy | Self::NoTurn { .. } => ErrorCode::Busy,
             Self::Broken { .. } => ErrorCode::Internal,
             Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
@@ -576,6 +583,13 @@ impl Error {
                 "put the key file back (`secrets.key` in the data folder, or --key-file); if it is lost, \
                  `threadkeep serve --forget-secrets` deletes the secrets and opens the store",
             ),
+            Self::OtherCell { .. } => Some(
+                "move one of the accounts into the cell of the other: threadkeep store copy --account NAME --to-cell CELL",
+            ),
+            Self::Store(StoreError::Frozen { .. }) => Some(
+                "try again in a second; if no move is under way, one was broken off: `threadkeep store copy --account NAME \
+                 --to-cell CELL` finishes it, or takes it back if it names the cell that the account came from",
+            ),
             Self::ProjectExists { .. } => Some("change it with PATCH, or replace it with PUT"),
             Self::Store(StoreError::TooExpensive) => Some(
                 "ask for less: page with `cursor` instead of `offset`, leave out `total`, or add a filter (a tag, three \
@@ -607,7 +621,8 @@ fn of_store(error: &StoreError) -> ErrorCode {
         StoreError::Unavailable { .. }
         | StoreError::Elsewhere { .. }
         | StoreError::TooExpensive
-        | StoreError::ProcessLost => ErrorCode::Unavailable,
+        | StoreError::ProcessLost
+        | StoreError::Frozen { .. } => ErrorCode::Unavailable,
         StoreError::Import { .. } => ErrorCode::ImportConflict,
         StoreError::CannotOpen { .. } => ErrorCode::CannotOpenStore,
         StoreError::NotFound { .. } => ErrorCode::StoreNotFound,

@@ -101,7 +101,15 @@ impl Verdict {
 
 /// Whether the store could not answer, so that the same may be tried again.
 fn is_away(error: &Error) -> bool {
-    matches!(error, Error::Store(StoreError::Unavailable { .. } | StoreError::Failed { .. } | StoreError::DiskFull))
+    matches!(
+        error,
+        Error::Store(
+            StoreError::Unavailable { .. }
+                | StoreError::Frozen { .. }
+                | StoreError::Failed { .. }
+                | StoreError::DiskFull
+        )
+    )
 }
 
 impl WriteBehind {

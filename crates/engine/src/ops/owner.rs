@@ -15,6 +15,7 @@ impl Carry for ChangeOwner {
     type Made = Thread;
 
     async fn carry(self, engine: &Engine, thread: ThreadId) -> Result<Thread> {
+        engine.admit_owner(&self.account).await?;
         let settled = engine
             .settle(thread, || async {
                 let going = engine.with_subagents(engine.thread(thread).await?).await?;

@@ -196,6 +196,8 @@ codes! {
     DefinitionInvalid = "definition_invalid": Conflict;
     /// A server runs on the data folder already.
     ServerRunning = "server_running": Conflict;
+    /// The account or the thread is in another cell.
+    OtherCell = "other_cell": Conflict;
     /// The thread is not at the version that was expected.
     VersionConflict = "version_conflict": PreconditionFailed;
     /// A file that an agent writes holds a secret.

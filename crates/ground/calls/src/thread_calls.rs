@@ -206,7 +206,7 @@ impl ChangeOwner {
             .versioned()
             // The new owner did not ask for the thread, so only an administrator may hand it over.
             .needs(Needs::Admin)
-            .fails(&[ErrorCode::ApprovalRequired])
+            .fails(&[ErrorCode::ApprovalRequired, ErrorCode::OtherCell])
             .identities(&["account"])
             .example(r#"{"account":"ann"}"#);
 }

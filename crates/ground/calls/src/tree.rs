@@ -45,6 +45,7 @@ impl Fork {
                 ErrorCode::VersionInFuture,
                 ErrorCode::InvalidMessageId,
                 ErrorCode::MessageNotFound,
+                ErrorCode::OtherCell,
             ])
             .example(r#"{"messageIndex":0,"title":"Another way"}"#);
 

@@ -90,6 +90,24 @@ pub struct Imported {
     pub known: u64,
 }
 
+/// The result of a move of an account to another cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountMoved {
+    /// The cell that the account came from; none if it was where it should go.
+    pub from_cell: Option<String>,
+    /// The cell that it lives in now.
+    pub to_cell: String,
+    /// Threads that moved.
+    pub threads: u64,
+    /// Entries that were copied.
+    pub entries: u64,
+    /// How many of the entries came in the pause.
+    pub entries_in_pause: u64,
+    /// How long the account was not written to, in milliseconds.
+    pub pause_ms: u64,
+}
+
 /// The size of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

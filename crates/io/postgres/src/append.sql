@@ -6,7 +6,8 @@
 -- are judged; the server's own if it is null.
 --
 -- One row a commit, in order. status: 0 written, 1 written before under the same key, 2 left out, 3 no such thread,
--- 4 another version, 5 another era, 6 somebody else is the writer, 7 the lease has ended, 8 key used for something else.
+-- 4 another version, 5 another era, 6 somebody else is the writer, 7 the lease has ended, 8 key used for something else,
+-- 9 the account of the thread is frozen: lease_holder has the account and the note of the fence, on a line each.
 CREATE OR REPLACE FUNCTION append(
     waits boolean, lease_now bigint, upkeep bigint, lock_keys bigint[],
     c_thread bigint[], c_rest bytea[], c_era bigint[], c_version bigint[], c_lease bigint[], c_time bigint[],
@@ -24,6 +25,7 @@ DECLARE
     earlier record;
     is_held boolean;
     minute_before bigint;
+    is_any_frozen boolean;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(upkeep);
     IF waits THEN
@@ -36,6 +38,7 @@ BEGIN
     IF now_micros IS NULL THEN
         now_micros := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
     END IF;
+    is_any_frozen := EXISTS (SELECT FROM frozen);
     FOR i IN 1 .. cardinality(lock_keys) LOOP
         at_segment := NULL; at_first := NULL; at_count := NULL; at_time := NULL; head := NULL;
         e := e + c_count[i];
@@ -57,6 +60,11 @@ BEGIN
                 status := CASE WHEN earlier.hash = c_hash[i] THEN 1 ELSE 8 END;
                 RETURN NEXT; CONTINUE;
             END IF;
+        END IF;
+        IF is_any_frozen AND is_frozen(c_thread[i]) THEN
+            SELECT f.account || E'\n' || f.note INTO head.lease_holder
+            FROM threads t JOIN frozen f ON f.account = t.account WHERE t.id = c_thread[i];
+            status := 9; RETURN NEXT; CONTINUE;
         END IF;
         is_held := h.lease_until > now_micros;
         IF c_lease[i] IS NOT NULL THEN

@@ -11,6 +11,7 @@ use crate::bound::Leaves;
 use crate::codec::{HEAD_WIDTH, get, head, key, lease, position, rest, segment_id};
 use crate::connect::thread_lock;
 use crate::error::{from_commit, is_taken_back};
+use crate::fences;
 use crate::tables::message_columns;
 use crate::{Clock, Shared};
 
@@ -228,6 +229,7 @@ fn answer(row: &Row, status: i16, write: &Write) -> Result<Committed> {
         },
         7 => refused(Refusal::WriterLost { to: last_lease()? }),
         8 => Err(StoreError::IdempotencyKeyReused),
+        9 => Err(fences::told_by_append(get(row, 5 + HEAD_WIDTH + 2)?)?),
         other => Err(StoreError::corrupt(format!("an append was answered with {other}"))),
     }
 }

@@ -18,6 +18,7 @@ use crate::codec::{
 };
 use crate::connect::{key_lock, thread_lock};
 use crate::error::{from_commit, from_postgres};
+use crate::fences;
 use crate::keys;
 use crate::processes;
 use crate::statement::{Place, Statement};
@@ -43,6 +44,8 @@ struct Found {
     lease_now: Timestamp,
     /// Whether the lease of the process that owns the work has ended.
     owner_lost: bool,
+    /// The fence of an account that the commit concerns.
+    frozen: Option<Row>,
 }
 
 /// A transaction that was begun. If it is dropped, its connection goes with it, and the server takes all back.
@@ -154,18 +157,22 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
             client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
             client.prepare_cached(keys::FIND).await?,
             client.prepare_cached(&processes::holding()).await?,
+            client.prepare_cached(fences::FIND).await?,
         ))
     };
-    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, find_owner) =
+    let given = fences::given(commit);
+    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, find_owner, find_frozen) =
         prepare().await.map_err(from_postgres)?;
     // A question about nothing is not asked.
     let unless = async |nothing: bool, statement: &tokio_postgres::Statement, params: &[&(dyn ToSql + Sync)]| {
         if nothing { Ok(Vec::new()) } else { client.query(statement, params).await }
     };
-    let (begun, locked, heads, taken, segments, blobs, earlier, owner) = tokio::join!(
+    let (begun, locked, frozen, heads, taken, segments, blobs, earlier, owner) = tokio::join!(
         biased;
         async { client.batch_execute("BEGIN").await },
         async { client.query(&lock, &[&shared.upkeep_lock, &locks]).await },
+        // Invariant: the store checks the fence inside the commit, so no server writes to a place that was left.
+        async { client.query_opt(&find_frozen, &[&given, &heads]).await },
         async { unless(heads.is_empty(), &find_heads, &[&heads]).await },
         async { unless(created.is_empty(), &find_taken, &[&created]).await },
         async { unless(opened.is_empty(), &find_segments, &[&opened]).await },
@@ -202,6 +209,7 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
         earlier: earlier.map_err(from_postgres)?.into_iter().next(),
         lease_now,
         owner_lost,
+        frozen: frozen.map_err(from_postgres)?,
     })
 }
 
@@ -215,6 +223,9 @@ impl Found {
 fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
     if found.owner_lost {
         return Err(StoreError::ProcessLost);
+    }
+    if let Some(frozen) = &found.frozen {
+        return Err(fences::refusal(frozen)?);
     }
     let mut steps = Vec::with_capacity(commit.threads.len());
     for thread in &commit.threads {
@@ -303,12 +314,8 @@ async fn write(
             let (at, count, time) = (row.first.first.0 as i64, row.first.count as i64, row.first.time.as_micros());
             let (account, retry) = (asked.account.as_str(), asked.key.as_str());
             let (hash, made) = (&row.hash.as_bytes()[..], row.encode_made());
-            let remember = Statement::new(
-                "INSERT INTO idempotency VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-                 ON CONFLICT (thread, account, key) DO UPDATE SET hash = excluded.hash, segment = excluded.segment,
-                     first = excluded.first, count = excluded.count, time = excluded.time, made = excluded.made",
-                vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made],
-            );
+            let remember =
+                Statement::new(keys::PUT, vec![&thread, &account, &retry, &hash, &segment, &at, &count, &time, &made]);
             rows.write(client, vec![remember, Statement::commit()]).await?;
         }
         _ => rows.write(client, vec![Statement::commit()]).await?,

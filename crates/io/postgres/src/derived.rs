@@ -166,7 +166,8 @@ impl DerivedRows {
             let rows = &self.relations;
             statements.push(Statement::new(
                 "INSERT INTO relations SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],
-                 $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])",
+                 $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])
+                 ON CONFLICT DO NOTHING",
                 vec![
                     &rows.parent,
                     &rows.segment,
@@ -212,7 +213,8 @@ impl DerivedRows {
         let [from_segment, from_position, to_segment, to_position] = &self.aliases;
         if !from_segment.is_empty() {
             statements.push(Statement::new(
-                "INSERT INTO aliases SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])",
+                "INSERT INTO aliases SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+                 ON CONFLICT DO NOTHING",
                 vec![from_segment, from_position, to_segment, to_position],
             ));
         }

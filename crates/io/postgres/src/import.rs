@@ -7,12 +7,13 @@ use deadpool_postgres::Object;
 use threadkeep_model::{Caller, Position, SegmentId, Thread, ThreadId};
 use threadkeep_store::{ImportBatch, ImportedEntry, Result, SegmentRow, StoreError, StoredEntry, Tombstone};
 
-use crate::Shared;
 use crate::codec::{SEGMENT_COLUMNS, get, key, position, segment_id, segment_key, segment_row, thread_id};
 use crate::error::{from_commit, from_postgres};
+use crate::fences::take_out_documents;
 use crate::read::{self, rows};
 use crate::statement::Place;
 use crate::tables::{EntryRow, Rows, put_blobs};
+use crate::{Shared, keys, registry};
 
 impl Shared {
     pub(crate) async fn import(&self, batch: &ImportBatch) -> Result<()> {
@@ -37,8 +38,15 @@ impl Shared {
                 new.segment(row);
             }
         }
-        for ImportedEntry { entry, derived, blobs } in &batch.entries {
-            let Some(thread) = here.lacks_entry(entry)? else { continue };
+        for imported in &batch.entries {
+            let ImportedEntry { entry, derived, blobs } = imported;
+            let Some(thread) = here.lacks_entry(entry)? else {
+                if let Some(thread) = here.came_back(imported) {
+                    let place = Place { thread, segment: entry.segment, position: entry.position };
+                    new.derived_again(&place, entry.time, derived);
+                }
+                continue;
+            };
             let actor = actors.get(&(Arc::clone(&entry.account), Arc::clone(&entry.actor))).copied().unwrap_or(0);
             let place = Place { thread, segment: entry.segment, position: entry.position };
             let row = EntryRow {
@@ -75,6 +83,15 @@ impl Shared {
             }
         }
         new.write(client, Vec::new()).await.map_err(from_postgres)?;
+        for kept in &batch.keys {
+            keys::put(client, kept).await?;
+        }
+        if let Some((account, documents)) = &batch.documents {
+            take_out_documents(client, account).await?;
+            for document in documents {
+                registry::put(client, document).await?;
+            }
+        }
         let sql = "INSERT INTO meta VALUES ('import_until', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
         rows(client, sql, &[&batch.kept_until().as_micros()]).await?;
         transaction.end("COMMIT").await.map_err(from_commit)
@@ -140,6 +157,13 @@ impl Here {
             Some(here) if here == row => Ok(false),
             Some(_) => Err(clash(format!("segment {} is here already, and differs", row.segment.id))),
         }
+    }
+
+    /// The thread of an entry that is here, if the thread is not, and something follows from the entry that only a living
+    /// thread has.
+    fn came_back(&self, imported: &ImportedEntry) -> Option<ThreadId> {
+        let thread = self.owners.get(&imported.entry.segment).filter(|thread| !self.living.contains(thread));
+        thread.copied().filter(|_| imported.comes_back())
     }
 
     /// The thread to which an entry belongs that has to be written.

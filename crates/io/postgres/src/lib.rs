@@ -21,6 +21,7 @@ mod connect;
 mod derived;
 mod error;
 mod feed;
+mod fences;
 mod import;
 mod items;
 mod keys;

@@ -22,6 +22,7 @@ WITH locked AS MATERIALIZED (
       AND (c.version IS NULL OR h.version = c.version)
       AND CASE WHEN c.lease IS NULL THEN h.lease_until <= locked.now
           ELSE h.lease_token = c.lease AND h.lease_until > locked.now END
+      AND (NOT EXISTS (SELECT FROM frozen) OR NOT is_frozen(c.thread))
     RETURNING c.n, c.actor, c.cause, c.kind, c.role, c.depth, c.silent, c.body, c.sum, h.thread, h.version, h.segment, h.era,
         h.fence, h.updated, h.ordinals, h.inserted, h.deleted, h.last_change, h.steps, h.bytes, h.last_user,
         h.last_state, h.work

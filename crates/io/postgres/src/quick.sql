@@ -11,6 +11,7 @@ WITH h AS (
           THEN lease_until <= coalesce($6, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
           ELSE lease_token = $5
               AND lease_until > coalesce($6, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) END
+      AND (NOT EXISTS (SELECT FROM frozen) OR NOT is_frozen($1))
       AND {lock}
     RETURNING *
 ), {listed} written AS (

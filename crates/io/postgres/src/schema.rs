@@ -16,7 +16,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("schema.sql"),
     include_str!("items.sql"),
     include_str!("lists.sql"),
@@ -32,6 +32,7 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("processes.sql"),
     include_str!("due.sql"),
     include_str!("elsewhere.sql"),
+    include_str!("frozen.sql"),
 ];
 
 /// The version that made the tables of lists.

@@ -212,6 +212,12 @@ impl Rows {
         self.derived.push(place, entry.time, entry.derived, i64::from(n));
     }
 
+    /// The rows that a thread has while it lives, again: the entry is here.
+    pub(crate) fn derived_again(&mut self, place: &Place, time: Timestamp, derived: &Derived) {
+        let n = self.tell();
+        self.derived.push(place, time, derived, i64::from(n));
+    }
+
     /// A thread that was not there.
     pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
         self.new_listed.push(key(id), account, created, Some(head.updated.minute()), record);

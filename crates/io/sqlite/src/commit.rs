@@ -12,6 +12,7 @@ use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
+use crate::fences;
 use crate::keys;
 use crate::lease;
 use crate::processes;
@@ -29,6 +30,8 @@ pub(crate) struct Known {
     actors: HashMap<(Account, u8, String), i64>,
     /// The number of what happened last, once it was looked up.
     last: Option<i64>,
+    /// Whether any account is frozen, once it was looked up.
+    is_any_frozen: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -186,8 +189,16 @@ impl Known {
         {
             return Err(StoreError::ProcessLost);
         }
+        let is_any_frozen = match self.is_any_frozen {
+            Some(known) => known,
+            None => *self.is_any_frozen.insert(fences::is_any(connection)?),
+        };
         let mut steps = Vec::with_capacity(commit.threads.len());
         for thread in &commit.threads {
+            // Invariant: the store checks the fence inside the commit, so no server writes to a place that was left.
+            if is_any_frozen {
+                fences::check_thread(connection, thread)?;
+            }
             let step = match thread {
                 ThreadCommit::Create(create) => {
                     if is_taken(connection, create.thread)? {

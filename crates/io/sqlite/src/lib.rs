@@ -11,6 +11,7 @@ mod cells;
 mod codec;
 mod commit;
 mod error;
+mod fences;
 mod gc;
 mod items;
 mod keys;

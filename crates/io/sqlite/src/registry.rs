@@ -1,14 +1,14 @@
 //! Documents beside threads, in a table of their own.
 
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, params};
 use threadkeep_model::{Account, Timestamp};
 use threadkeep_store::{BoxFuture, Registered, Registry, RegistryKind, RegistryQuery, Result, StoreError};
-use tokio::sync::oneshot;
 
 use crate::SqliteStore;
 use crate::error::from_sqlite;
+use crate::fences::check_document;
 use crate::read::rows;
-use crate::writer::Job;
+use crate::upkeep::in_transaction;
 
 const COLUMNS: &str = "SELECT id, account, json, created FROM registry WHERE kind = ?1";
 
@@ -19,47 +19,36 @@ fn read(kind: RegistryKind, row: &Row<'_>) -> Result<Registered> {
     Registered { kind, id, account, json, created: Timestamp::from_micros(created) }.unsealed()
 }
 
+/// Registers a document, or replaces the one under its id.
+pub(crate) fn put(connection: &Connection, document: &Registered) -> Result<()> {
+    let Registered { kind, id, account, created, .. } = document;
+    let params = params![kind.code(), id, account.as_str(), document.sealed(), created.as_micros()];
+    let sql = "INSERT INTO registry VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (kind, id) DO UPDATE SET account = excluded.account, json = excluded.json";
+    connection.prepare_cached(sql).and_then(|mut put| put.execute(params)).map(drop).map_err(from_sqlite)
+}
+
 impl SqliteStore {
     /// Runs `work` in a transaction of its own on the writer's connection.
     fn registry_job<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
-        let in_transaction = move |connection: &mut Connection| -> rusqlite::Result<T> {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = work(&transaction)?;
-            transaction.commit()?;
-            Ok(result)
-        };
-        Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let work = move |connection: &mut Connection| {
-                drop(reply.send(in_transaction(connection).map_err(from_sqlite)));
-            };
-            self.submit(Job::Upkeep(Box::new(work))).await?;
-            answer.await.map_err(|_| crate::stopped())?
-        })
+        Box::pin(self.upkeep(move |connection| in_transaction(connection, work)))
     }
 }
 
 impl Registry for SqliteStore {
     fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>> {
         self.registry_job(move |connection| {
-            let json = document.sealed();
-            let Registered { kind, id, account, created, .. } = document;
-            let params = params![kind.code(), id, account.as_str(), json, created.as_micros()];
-            connection
-                .prepare_cached(
-                    "INSERT INTO registry VALUES (?1, ?2, ?3, ?4, ?5)
-                     ON CONFLICT (kind, id) DO UPDATE SET account = excluded.account, json = excluded.json",
-                )?
-                .execute(params)
-                .map(drop)
+            check_document(connection, document.kind, &document.account)?;
+            put(connection, &document)
         })
     }
 
     fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>> {
         self.registry_job(move |connection| {
+            check_document(connection, document.kind, &document.account)?;
             let before = before.map(|json| Registered { json, ..document.clone() }.sealed());
             let json = document.sealed();
             let Registered { kind, id, account, created, .. } = document;
@@ -67,13 +56,15 @@ impl Registry for SqliteStore {
                 None => connection
                     .prepare_cached(
                         "INSERT INTO registry VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (kind, id) DO NOTHING",
-                    )?
-                    .execute(params![kind.code(), id, account.as_str(), json, created.as_micros()])?,
+                    )
+                    .and_then(|mut insert| {
+                        insert.execute(params![kind.code(), id, account.as_str(), json, created.as_micros()])
+                    }),
                 Some(before) => connection
-                    .prepare_cached("UPDATE registry SET json = ?3 WHERE kind = ?1 AND id = ?2 AND json = ?4")?
-                    .execute(params![kind.code(), id, json, before])?,
+                    .prepare_cached("UPDATE registry SET json = ?3 WHERE kind = ?1 AND id = ?2 AND json = ?4")
+                    .and_then(|mut update| update.execute(params![kind.code(), id, json, before])),
             };
-            Ok(written > 0)
+            Ok(written.map_err(from_sqlite)? > 0)
         })
     }
 
@@ -99,9 +90,12 @@ impl Registry for SqliteStore {
 
     fn unregister(&self, kind: RegistryKind, id: String) -> BoxFuture<'_, Result<bool>> {
         self.registry_job(move |connection| {
-            let removed =
-                connection.execute("DELETE FROM registry WHERE kind = ?1 AND id = ?2", params![kind.code(), id])?;
-            Ok(removed > 0)
+            let sql = format!("{COLUMNS} AND id = ?2");
+            for found in rows(connection, &sql, params![kind.code(), id], |row| read(kind, row))? {
+                check_document(connection, kind, &found.account)?;
+            }
+            let sql = "DELETE FROM registry WHERE kind = ?1 AND id = ?2";
+            Ok(connection.execute(sql, params![kind.code(), id]).map_err(from_sqlite)? > 0)
         })
     }
 }

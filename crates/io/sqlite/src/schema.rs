@@ -19,7 +19,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     FIRST,
     LEASES,
     ITEMS,
@@ -37,6 +37,7 @@ const MIGRATIONS: [&str; 17] = [
     DUE,
     ELSEWHERE,
     terms::SHELF,
+    FROZEN,
 ];
 
 /// The version that made the tables of lists.
@@ -310,6 +311,14 @@ CREATE INDEX items_due ON items (kind, due, key) WHERE due IS NOT NULL;
 /// Blobs whose content is an object outside the file, under the number of the blob.
 const ELSEWHERE: &str = "
 ALTER TABLE blobs ADD COLUMN elsewhere INTEGER NOT NULL DEFAULT 0;
+";
+
+/// Accounts that must not be written here, each with a note.
+const FROZEN: &str = "
+CREATE TABLE frozen (
+    account TEXT PRIMARY KEY,
+    note TEXT NOT NULL
+) WITHOUT ROWID;
 ";
 
 /// Makes a new file a store, or brings an older store to the present version.

@@ -108,6 +108,20 @@ pub(crate) fn insert_derived(
     }
 }
 
+/// Writes again the rows that a thread has only while it lives. The entry and its other rows are there.
+pub(crate) fn insert_derived_again(
+    connection: &Connection,
+    place: &EntryPlace,
+    seq: i64,
+    time: Timestamp,
+    derived: &Derived,
+) -> Result<()> {
+    match derived {
+        Derived::Delivered { item, .. } => deliver(connection, place, *item).map_err(from_sqlite),
+        other => insert_derived(connection, place, seq, time, 0, other),
+    }
+}
+
 /// Puts an item in its place.
 fn put_item(
     connection: &Connection,
@@ -233,6 +247,16 @@ pub(crate) fn update_record(
 
 /// Takes a thread out of everything but the log, and leaves a tombstone.
 pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timestamp, seq: i64) -> Result<()> {
+    take_out(connection, id)?;
+    connection
+        .prepare_cached("INSERT INTO tombstones VALUES (?1, ?2, ?3, ?4)")
+        .and_then(|mut statement| statement.execute(params![key(id), rest(id), time.as_micros(), seq]))
+        .map_err(from_sqlite)?;
+    Ok(())
+}
+
+/// Takes a thread out of everything but the log.
+pub(crate) fn take_out(connection: &Connection, id: ThreadId) -> Result<()> {
     terms::delete_thread(connection, id)?;
     for sql in [
         "DELETE FROM threads WHERE id = ?1",
@@ -246,10 +270,6 @@ pub(crate) fn delete_thread(connection: &Connection, id: ThreadId, time: Timesta
     ] {
         connection.prepare_cached(sql).and_then(|mut statement| statement.execute([key(id)])).map_err(from_sqlite)?;
     }
-    connection
-        .prepare_cached("INSERT INTO tombstones VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut statement| statement.execute(params![key(id), rest(id), time.as_micros(), seq]))
-        .map_err(from_sqlite)?;
     Ok(())
 }
 

@@ -1,9 +1,7 @@
 //! Rebuilding what is derived, and taking in what another store exported. Garbage collection is next door, in `gc`.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use threadkeep_model::{
-    Account, BlobId, Body, Caller, Derived, Entry, Kind, Position, Record, SegmentId, Thread, ThreadId,
-};
+use threadkeep_model::{Account, BlobId, Body, Caller, Entry, Kind, Position, Record, SegmentId, Thread, ThreadId};
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
     Snapshot, StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head, sum,
@@ -13,11 +11,16 @@ use tokio::sync::oneshot;
 use crate::codec::{Actors, key, rest, segment_key};
 use crate::commit::Known;
 use crate::error::from_sqlite;
+use crate::fences::take_out_documents;
+use crate::registry::put;
 use crate::snapshot::FileSnapshot;
-use crate::tables::{self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_thread, is_deleted, put_blob};
+use crate::tables::{
+    self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_derived_again, insert_thread, is_deleted,
+    put_blob,
+};
 use crate::terms::Pending;
 use crate::writer::Job;
-use crate::{SqliteStore, WRITER_CACHE_KIB, cells, read, terms};
+use crate::{SqliteStore, WRITER_CACHE_KIB, cells, keys, read, terms};
 
 /// Threads of a batch from which on it gets more memory, and how much.
 const THREADS_WITHOUT_ROOM: usize = 600;
@@ -148,8 +151,8 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 Some(_) => return Err(clash(format!("segment {} is here already, and differs", row.segment.id))),
             }
         }
-        for ImportedEntry { entry, derived, blobs } in &batch.entries {
-            import_entry(connection, &mut known, entry, derived, blobs)?;
+        for imported in &batch.entries {
+            import_entry(connection, &mut known, imported)?;
         }
         let mut pending = Pending::filed_now();
         for thread in &batch.threads {
@@ -193,6 +196,11 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
                 delete_thread(connection, *thread, *time, seq)?;
             }
         }
+        batch.keys.iter().try_for_each(|kept| keys::put(connection, kept))?;
+        if let Some((account, documents)) = &batch.documents {
+            take_out_documents(connection, account)?;
+            documents.iter().try_for_each(|document| put(connection, document))?;
+        }
         set_meta(connection, "import_until", batch.kept_until().as_micros())
     })
 }
@@ -209,23 +217,24 @@ fn differs(thread: ThreadId) -> StoreError {
     StoreError::Import { what: format!("thread {thread} is here already, and differs") }
 }
 
-fn import_entry(
-    connection: &Connection,
-    known: &mut Known,
-    entry: &StoredEntry,
-    derived: &Derived,
-    blobs: &[BlobId],
-) -> Result<()> {
+fn import_entry(connection: &Connection, known: &mut Known, imported: &ImportedEntry) -> Result<()> {
+    let ImportedEntry { entry, derived, blobs } = imported;
     let clash = |what: String| StoreError::Import { what };
     let place = params![segment_key(entry.segment), entry.position.0 as i64];
     let here = connection
-        .prepare_cached("SELECT body FROM entries WHERE segment = ?1 AND position = ?2")
-        .and_then(|mut statement| statement.query_row(place, |row| row.get::<_, Option<Vec<u8>>>(0)).optional())
+        .prepare_cached("SELECT body, seq FROM entries WHERE segment = ?1 AND position = ?2")
+        .and_then(|mut statement| {
+            statement.query_row(place, |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get(1)?))).optional()
+        })
         .map_err(from_sqlite)?;
-    if let Some(body) = here {
-        let same = body.as_deref() == entry.inline().map(|bytes| &bytes[..]);
+    if let Some((body, _)) = &here
+        && body.as_deref() != entry.inline().map(|bytes| &bytes[..])
+    {
         let place = format!("entry {} of segment {}", entry.position, entry.segment);
-        return if same { Ok(()) } else { Err(clash(format!("{place} is here already, and differs"))) };
+        return Err(clash(format!("{place} is here already, and differs")));
+    }
+    if here.is_some() && !imported.comes_back() {
+        return Ok(());
     }
     let owner = connection
         .prepare_cached("SELECT thread, rest FROM segments WHERE id = ?1")
@@ -239,7 +248,12 @@ fn import_entry(
         return Err(clash(format!("segment {} is missing", entry.segment)));
     };
     let thread = crate::codec::thread_id(thread, &rest)?;
-    if lives(connection, thread)? {
+    let lives = lives(connection, thread)?;
+    if let Some((_, seq)) = here {
+        let place = EntryPlace { thread, segment: entry.segment, position: entry.position };
+        return if lives { Ok(()) } else { insert_derived_again(connection, &place, seq, entry.time, derived) };
+    }
+    if lives {
         return Err(differs(thread));
     }
     let caller =

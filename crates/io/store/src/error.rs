@@ -1,6 +1,6 @@
 //! Why a store could not do what it was asked.
 
-use threadkeep_model::{BlobId, Expect, Lease, Refusal, ThreadId, Version};
+use threadkeep_model::{Account, BlobId, Expect, Lease, Refusal, ThreadId, Version};
 
 use crate::UploadId;
 
@@ -42,6 +42,14 @@ pub enum StoreError {
     /// The lease of the process that owns the work has ended.
     #[error("the lease of this process has ended: nothing was written")]
     ProcessLost,
+    /// The account moves to another store, or has moved there.
+    #[error("account {} {note}: nothing was written", account.as_str())]
+    Frozen {
+        /// The account of the write.
+        account: Account,
+        /// The note of the fence.
+        note: String,
+    },
     /// There is no such living thread.
     #[error("there is no thread {thread}")]
     ThreadNotFound {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use threadkeep_model::{Account, BlobId, Derived, Position, Record, Segment, Thread, Timestamp};
 
-use crate::{StoredEntry, Tombstone};
+use crate::{KeptKey, Registered, StoredEntry, Tombstone};
 
 /// A segment with what only a thread's first one carries.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,14 @@ pub struct ImportedEntry {
     pub blobs: Vec<BlobId>,
 }
 
+impl ImportedEntry {
+    /// Whether something follows from it that a thread has only while it lives. If the entry is here and its thread is
+    /// not, because its account was released, an import makes these rows again.
+    pub fn comes_back(&self) -> bool {
+        self.derived.is_of_thread() || matches!(self.derived, Derived::Delivered { .. })
+    }
+}
+
 /// One step of an import, kept whole or not at all. Segments come before their entries, and threads after both.
 #[derive(Debug, Clone, Default)]
 pub struct ImportBatch {
@@ -46,6 +54,11 @@ pub struct ImportBatch {
     pub threads: Vec<Thread>,
     /// Threads that were deleted: their ids stay refused.
     pub tombstones: Vec<Tombstone>,
+    /// Idempotency keys, each after its thread.
+    pub keys: Vec<KeptKey>,
+    /// All documents of an account ([`RegistryKind::OF_ACCOUNTS`](crate::RegistryKind::OF_ACCOUNTS)): they take the place
+    /// of those that it has here.
+    pub documents: Option<(Account, Vec<Registered>)>,
     /// Whether this is the last step. Until then the store frees nothing.
     pub finished: bool,
     /// The time of the import.

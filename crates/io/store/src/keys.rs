@@ -94,6 +94,19 @@ pub struct KeyRow {
     pub made: Vec<KeyPlace>,
 }
 
+/// A key with its row, as it moves to another store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptKey {
+    /// The thread under which it lies ([`KeyQuery::NEW`] for a request that created one).
+    pub thread: ThreadId,
+    /// The account of the caller who sent it.
+    pub account: Account,
+    /// The key that the caller sent.
+    pub key: IdempotencyKey,
+    /// The result that it stands for.
+    pub row: KeyRow,
+}
+
 impl KeyRow {
     /// Bytes of one thread in [`KeyRow::encode_made`].
     const PLACE_BYTES: usize = 48;

@@ -1,10 +1,11 @@
 //! The promise of durability: the traits that every store implements.
 //!
-//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`], [`Shelves`]
-//! and [`Processes`] are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
+//! [`Store`] is the log and what is read from it; [`Blobs`], [`Leases`], [`Feed`], [`Timers`], [`Upkeep`], [`Registry`], [`Shelves`],
+//! [`Processes`] and [`Fences`] are one ability each beside it. [`MemoryStore`] is the reference; [`conformance`] is the suite that every store runs.
 
 mod cells;
 mod error;
+mod fences;
 mod import;
 mod keys;
 pub mod lanes;
@@ -39,8 +40,9 @@ use threadkeep_model::{
 
 pub use cells::{Cell, CellNames, CellPage, CellQuery};
 pub use error::StoreError;
+pub use fences::Fences;
 pub use import::{ImportBatch, ImportedEntry, SegmentRow};
-pub use keys::{KeyPlace, KeyQuery, KeyRow, Remembered};
+pub use keys::{KeptKey, KeyPlace, KeyQuery, KeyRow, Remembered};
 pub use leases::{LeaseAsk, Leases, held};
 pub use list::{
     Archived, EXPENSIVE_MAX, INDEX_TOTAL_MAX, ListCursor, ListFilter, ListQuery, ListSort, TOTAL_MAX, TimeRange, Total,
@@ -339,13 +341,15 @@ pub struct Stores {
     pub shelves: Arc<dyn Shelves>,
     /// The leases of processes.
     pub processes: Arc<dyn Processes>,
+    /// Accounts that must not be written here.
+    pub fences: Arc<dyn Fences>,
 }
 
 impl Stores {
     /// One store that has every ability.
     pub fn of<S>(store: S) -> Self
     where
-        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + Fences + 'static,
     {
         let store = Arc::new(store);
         Self {
@@ -357,7 +361,8 @@ impl Stores {
             timers: store.clone(),
             registry: store.clone(),
             shelves: store.clone(),
-            processes: store,
+            processes: store.clone(),
+            fences: store,
         }
     }
 }

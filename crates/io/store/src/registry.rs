@@ -26,11 +26,13 @@ pub enum RegistryKind {
     Store = 8,
     /// A text that is remembered across threads.
     Memory = 9,
+    /// The cell that an account lives in, in the directory of a home cell.
+    Place = 10,
 }
 
 impl RegistryKind {
     /// Every kind, by its code.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Key,
         Self::Project,
         Self::Follower,
@@ -40,6 +42,7 @@ impl RegistryKind {
         Self::DataKey,
         Self::Store,
         Self::Memory,
+        Self::Place,
     ];
 
     /// The kinds that a copy of the store has, too: the feed and the id of each store are its own.

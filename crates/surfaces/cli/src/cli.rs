@@ -42,7 +42,7 @@ struct Global {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// A store: a path, sqlite:PATH, postgres://USER@HOST/DATABASE (password in PGPASSWORD), or memory:
+    /// A store: a path, sqlite:PATH, postgres://USER@HOST/DATABASE (password in PGPASSWORD), cells:FILE for several, or memory:
     #[arg(long, global = true, value_name = "URL", env = "THREADKEEP_STORE", hide_env = true, hide_short_help = true)]
     store: Option<String>,
     /// The data folder; its store is threadkeep.db in it [default: ./threadkeep-data]

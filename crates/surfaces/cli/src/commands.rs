@@ -10,10 +10,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{IfMissing, Place};
 use crate::{
-    agent, agents, ask, authority, backup, branch, call, chat, code, config, copy, demo, effects, emit, env, events,
-    export, files, follow, given, health, import, inject, keys, lifecycle, list, mcp, memory, merge, message, open,
-    owner, projects, refer, relate, runs, say, search, serve, shell, show, thread, tools, transfer, tree, tree_files,
-    upkeep, values, watch, work, writer,
+    agent, agents, ask, authority, backup, branch, call, cells, chat, code, config, copy, demo, effects, emit, env,
+    events, export, files, follow, given, health, import, inject, keys, lifecycle, list, mcp, memory, merge, message,
+    open, owner, projects, refer, relate, runs, say, search, serve, shell, show, thread, tools, transfer, tree,
+    tree_files, upkeep, values, watch, work, writer,
 };
 
 /// Makes enums of commands, and the way from each command to its code. Those in a second block need no store, and were
@@ -422,8 +422,19 @@ impl Command {
         }
     }
 
+    /// Whether it is about a whole store, so that each cell needs it by itself.
+    fn is_about_one_store(&self) -> bool {
+        matches!(
+            self,
+            Self::Index(_) | Self::Store(Store::Doctor(_) | Store::Backup(_) | Store::Restore(_) | Store::Gc(_))
+        )
+    }
+
     /// The store it works on. `named` comes from flags and environment.
     pub(crate) fn place(&self, named: Place) -> Result<Place, Failure> {
+        if self.is_about_one_store() {
+            cells::refuse(&named)?;
+        }
         let place = if let Self::Store(Store::Copy(copy)) = self { copy.source(&named)? } else { named };
         Ok(if self.needs_store() { place.without_server() } else { place })
     }

@@ -266,6 +266,7 @@ fn safe(url: &str) -> String {
         #[cfg(feature = "postgres")]
         Ok(StoreUrl::Postgres(url)) => url.to_string(),
         Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => url.to_owned(),
+        Err(_) if crate::cells::file_of(url).is_some() => url.to_owned(),
         // An unknown URL may hold a password.
         Err(_) => "(not understood)".to_owned(),
     }

@@ -12,6 +12,7 @@ use threadkeep_calls as calls;
 use threadkeep_calls::At;
 use threadkeep_client::Client;
 
+use crate::cells::OpenCells;
 use crate::editor::{self, Draft};
 use crate::embedding::Embedding;
 use crate::failure::{self, Failure};
@@ -73,6 +74,7 @@ pub(crate) struct Context {
     caller: Caller,
     place: Place,
     store: Store,
+    cells: Option<OpenCells>,
     embedding: Embedding,
     inside: Inside,
     named: Option<ThreadId>,
@@ -96,14 +98,14 @@ impl Context {
         let definitions = settings.definitions.unwrap_or_else(|| place.definitions());
         let (validation, local_models) = (settings.checks.settings(), settings.local_models);
         let inside = Inside { validation, sandbox: settings.sandbox, definitions, local_models };
-        let Reached { mut client, store } = reach::reach(place, missing, inside.clone()).await?;
+        let Reached { mut client, store, cells } = reach::reach(place, missing, inside.clone()).await?;
         if caller != Caller::local() {
             client = client.acting_as(caller.actor.clone());
         }
         let (hints, place) = (place.hints(), place.clone());
         let (out, embedding) = (Out::new(), settings.embedding);
         let (named, draft, writer) = (None, None, None);
-        Ok(Self { client, out, json, hints, caller, place, store, embedding, inside, named, draft, writer })
+        Ok(Self { client, out, json, hints, caller, place, store, cells, embedding, inside, named, draft, writer })
     }
 
     /// The store itself, because `what` does not go over the wire.
@@ -121,6 +123,11 @@ impl Context {
             (Some(thread), Some(token)) => engine.writing_under(thread, token),
             _ => engine,
         })
+    }
+
+    /// All cells, where there are several and this process has them open.
+    pub(crate) fn cells(&self) -> Option<OpenCells> {
+        self.cells.clone()
     }
 
     /// The object store of the store.

@@ -213,7 +213,14 @@ pub(crate) struct RotateKey {}
 
 impl RotateKey {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let id = context.engine("a rotation of the key")?.rotate_secrets().await?;
+        let id = match context.cells() {
+            // All cells have one key file.
+            Some(cells) => {
+                let others: Vec<_> = cells.engines().iter().map(|(_, engine)| engine.clone()).collect();
+                cells.home()?.rotate_secrets_with(&others).await?
+            }
+            None => context.engine("a rotation of the key")?.rotate_secrets().await?,
+        };
         context.say_or_show(&serde_json::json!({ "key": id }), format!("the key of the secrets is {id} now"))
     }
 }

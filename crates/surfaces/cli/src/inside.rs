@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use threadkeep::runtime::LocalModels;
 use threadkeep::{Engine, sandbox};
 use threadkeep_client::{Client, Error, Exchange, Key, Request, Retry, Settings, Transport};
-use threadkeep_server::{Local, ValidationSettings};
+use threadkeep_server::{Cells, Local, ValidationSettings};
 
 /// How this process serves itself.
 #[derive(Debug, Clone)]
@@ -39,10 +39,11 @@ impl Transport for Within {
     }
 }
 
-/// A client of the store that `engine` has open. If the store is away, that is reported at once.
-pub(crate) fn client(engine: Engine, inside: Inside) -> Result<Client, Error> {
+/// A client of the store that `engine` has open, or of all `cells`, of which that is the home cell. If the store is away, that
+/// is reported at once.
+pub(crate) fn client(engine: Engine, cells: Option<Cells>, inside: Inside) -> Result<Client, Error> {
     let Inside { validation, sandbox, definitions, local_models } = inside;
-    let local = Local::new(engine, validation, sandbox, Some(definitions), local_models);
+    let local = Local::with_cells(engine, cells, validation, sandbox, Some(definitions), local_models);
     let key = Key::new(local.key());
     let settings = Settings { retry: Retry::never(), answer_max: NEVER, silence_max: NEVER, ..Settings::default() };
     Client::over(Arc::new(Within(local)), "this process", key, settings)

@@ -15,6 +15,7 @@ mod authority;
 mod backup;
 mod branch;
 mod call;
+mod cells;
 mod chat;
 mod cli;
 mod code;

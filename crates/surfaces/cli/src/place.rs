@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use threadkeep::{KEY_FILE, KeyFileAt, StoreUrl};
 
+use crate::cells;
 use crate::objects::ObjectsUrl;
 use crate::text::quoted;
 
@@ -64,6 +65,9 @@ pub(crate) struct Hints {
 impl Hints {
     fn with_store(url: &str) -> Self {
         let flags = |url: &str| format!(" --store {}", quoted(url));
+        if cells::file_of(url).is_some() {
+            return Self { flags: flags(url), ..Self::default() };
+        }
         match url.parse() {
             #[cfg(feature = "postgres")]
             Ok(StoreUrl::Postgres(url)) => {

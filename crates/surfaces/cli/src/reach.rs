@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::{Engine, Invalid};
+use threadkeep::{Account, Engine, Invalid};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::{Client, Key, Retry, Settings};
 
+use crate::cells::{CellsFile, OpenCells};
 use crate::failure::{Failure, note};
 use crate::place::{IfMissing, Place, Reach};
-use crate::{found, inside, objects};
+use crate::{cells, found, inside, objects};
 use inside::Inside;
 
 /// How long to go on trying when a server is away, unless a command has a say in it.
@@ -19,6 +20,8 @@ const AWAY_MAX: Duration = Duration::from_secs(3);
 pub(crate) struct Reached {
     pub(crate) client: Client,
     pub(crate) store: Store,
+    /// All cells, where there are several.
+    pub(crate) cells: Option<OpenCells>,
 }
 
 /// Whether the store itself can be had.
@@ -36,20 +39,27 @@ pub(crate) async fn reach(place: &Place, missing: IfMissing, inside: Inside) -> 
     match &place.reach {
         Reach::Server(url) => {
             let client = Client::connect_with(url, Key::from_environment(), settings())?;
-            return Ok(Reached { client, store: Store::Elsewhere });
+            return Ok(Reached { client, store: Store::Elsewhere, cells: None });
         }
         Reach::Folder => {
             if let Some(client) = found::running(&place.folder, settings()).await {
                 // A caller with a key may be someone other than the owner of the folder.
                 let is_guest = Key::from_environment().is_some();
                 let store = if is_guest { Store::Elsewhere } else { Store::Beside(None) };
-                return Ok(Reached { client, store });
+                return Ok(Reached { client, store, cells: None });
             }
         }
         Reach::Store => {}
     }
+    if let Some(file) = cells::file_of(&place.url) {
+        let cells = CellsFile::read(file)?.open(place)?;
+        let client = inside::client(cells.home()?, Some(cells.for_server()?), inside)?;
+        // Commands act for account `local`.
+        let store = Store::Open(cells.of(&Account::local()).await?);
+        return Ok(Reached { client, store, cells: Some(cells) });
+    }
     let engine = open(place, missing)?;
-    Ok(Reached { client: inside::client(engine.clone(), inside)?, store: Store::Open(engine) })
+    Ok(Reached { client: inside::client(engine.clone(), None, inside)?, store: Store::Open(engine), cells: None })
 }
 
 fn settings() -> Settings {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use threadkeep::{KeyFileAt, private};
+use threadkeep::{Engine, KeyFileAt, private};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
+use crate::cells::{self, CellsFile};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::notify::Manager;
@@ -23,6 +24,7 @@ Examples:
   threadkeep serve                                  on 127.0.0.1:8473, or the next free port
   threadkeep serve --data ./work --listen 127.0.0.1:0 --json
   threadkeep keys create --account ann && threadkeep serve --listen 0.0.0.0:8473
+  threadkeep serve --store cells:cells.toml         accounts in several databases (docs/scaling.md)
 
 One line of JSON for each request goes to stderr. The address and a local key are in DIR/server.json, for your eyes
 alone. Beyond this machine the local key is off, and at least one key must have been created.")]
@@ -56,22 +58,25 @@ struct Ready<'a> {
 impl Serve {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         objects::check(context.objects()).await?;
-        let mut engine = context.engine("serve")?.with_limits(self.settings.limits()?);
-        if let Some(path) = self.settings.key_file() {
-            engine = engine.with_key_keeper(Arc::new(KeyFileAt::new(path)));
-        }
-        if self.forget_secrets && !engine.forget_secrets().await? {
-            context.note("the key of the secrets is there: nothing was deleted");
-        }
-        // A shared store has no file that all its servers see: its key is made when the first secret is set.
-        if context.is_shared() && self.settings.key_file().is_none() {
-            engine.check_secrets().await?;
-        } else {
-            engine.open_secrets().await?;
-        }
-        let engine = self.settings.embedding().apply(engine).await?;
-        self.settings.relay(&engine)?;
-        let mut start = Start::new(engine, context.folder());
+        let mut start = match context.cells() {
+            Some(cells) => {
+                if let Some(file) = cells::file_of(context.store_url()) {
+                    CellsFile::read(file)?.check_objects().await?;
+                }
+                let mut ready = Vec::new();
+                for (name, engine) in cells.engines() {
+                    ready.push((name.clone(), self.prepared(engine.clone(), context).await?));
+                }
+                let cells = cells.with(ready);
+                let mut start = Start::new(cells.home()?, context.folder());
+                start.cells = Some(cells.for_server()?);
+                start
+            }
+            None => {
+                let engine = context.engine("serve")?;
+                Start::new(self.prepared(engine, context).await?, context.folder())
+            }
+        };
         start.listen = self.settings.listen;
         start.settings = self.settings.settings();
         start.connections = self.settings.connections();
@@ -109,6 +114,28 @@ impl Serve {
             () = manager.show_life() => {}
         }
         Ok(())
+    }
+}
+
+impl Serve {
+    /// The engine of a store as this server uses it.
+    async fn prepared(&self, engine: Engine, context: &Context) -> Result<Engine, Failure> {
+        let mut engine = engine.with_limits(self.settings.limits()?);
+        if let Some(path) = self.settings.key_file() {
+            engine = engine.with_key_keeper(Arc::new(KeyFileAt::new(path)));
+        }
+        if self.forget_secrets && !engine.forget_secrets().await? {
+            context.note("the key of the secrets is there: nothing was deleted");
+        }
+        // A shared store has no file that all its servers see: its key is made when the first secret is set.
+        if context.is_shared() && self.settings.key_file().is_none() {
+            engine.check_secrets().await?;
+        } else {
+            engine.open_secrets().await?;
+        }
+        let engine = self.settings.embedding().apply(engine).await?;
+        self.settings.relay(&engine)?;
+        Ok(engine)
     }
 }
 

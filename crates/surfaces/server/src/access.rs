@@ -8,7 +8,9 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use threadkeep::{ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, Thread, ThreadName, Verb};
+use threadkeep::{
+    ActorKind, Caller, Engine, Error, Key, Opened, Scope, Standing, SystemWorld, Thread, ThreadName, Verb, World as _,
+};
 use threadkeep_calls::{ACTOR_HEADER, ErrorCode, Problem, Status, parse_actor_header};
 use tokio::sync::SetOnce;
 
@@ -180,10 +182,53 @@ async fn presented(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> 
     Ok(opened)
 }
 
+/// What the key of a request opens, found by the front and handed on: a ticket is redeemed once.
+#[derive(Clone)]
+struct Found(Opened);
+
+/// What the key of a request opens, for the front of several cells. None for a key that is missing or wrong: the cell that
+/// gets the request says so, and counts it.
+pub(crate) async fn known(parts: &mut Parts, app: &App) -> Result<Option<Opened>, Refused> {
+    let found = found(parts, app).await?;
+    if let Some(opened) = &found {
+        parts.extensions.insert(Found(opened.clone()));
+    }
+    Ok(found)
+}
+
+/// The id of a request that the edge did not see.
+pub(crate) fn drawn_id() -> String {
+    format!("{:032x}", SystemWorld.chance())
+}
+
 async fn key_of(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
+    let found = match parts.extensions.get::<Found>() {
+        Some(Found(opened)) => Some(opened.clone()),
+        None => found(parts, app).await?,
+    };
+    // A key that ended is refused; it is no guess, and does not count as one.
+    if let Some(opened) = found {
+        return if opened.key.holds(app.engine.now()) { Ok(Some(opened)) } else { Err(unauthorized()) };
+    }
+    let presents = parts.headers.contains_key(header::AUTHORIZATION) || parts.uri.query().and_then(ticket).is_some();
+    if !presents {
+        return Ok(None);
+    }
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+    match app.guard.wrong(peer, Instant::now()) {
+        Some(wait) => {
+            let problem = Problem::new(Status::RateLimited, ErrorCode::RateLimited, "too many wrong keys from here");
+            Err(Refused::from(problem.hint("wait, then use a valid key")).after(wait))
+        }
+        None => Err(unauthorized()),
+    }
+}
+
+/// What the key of a request opens, whether it holds or not; none if there is none, or no such key.
+async fn found(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
     // Routes see the rest of the path; a ticket is for all of it.
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
-    let found = match parts.headers.get(header::AUTHORIZATION) {
+    Ok(match parts.headers.get(header::AUTHORIZATION) {
         Some(value) => {
             let said = value.to_str().ok().and_then(|value| value.split_once(' '));
             let secret = said.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
@@ -201,21 +246,9 @@ async fn key_of(parts: &Parts, app: &App) -> Result<Option<Opened>, Refused> {
                 None => None,
             },
             // An expired session counts as none: public threads stay readable.
-            None => return Ok(in_session(parts, app).await?),
+            None => in_session(parts, app).await?,
         },
-    };
-    // A key that ended is refused; it is no guess, and does not count as one.
-    if let Some(opened) = found {
-        return if opened.key.holds(app.engine.now()) { Ok(Some(opened)) } else { Err(unauthorized()) };
-    }
-    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
-    match app.guard.wrong(peer, Instant::now()) {
-        Some(wait) => {
-            let problem = Problem::new(Status::RateLimited, ErrorCode::RateLimited, "too many wrong keys from here");
-            Err(Refused::from(problem.hint("wait, then use a valid key")).after(wait))
-        }
-        None => Err(unauthorized()),
-    }
+    })
 }
 
 /// What the key of a browser that is signed in opens.

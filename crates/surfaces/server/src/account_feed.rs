@@ -7,7 +7,8 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashSet;
-use threadkeep::{Engine, Error, Fed, FeedCursor, FeedNews, FeedReader, ThreadId};
+use std::sync::Arc;
+use threadkeep::{Account, Engine, Error, Fed, FeedCursor, FeedNews, FeedReader, ThreadId};
 use threadkeep_calls::Change;
 
 use crate::access::Access;
@@ -50,9 +51,10 @@ async fn socket(
 ) -> Answer {
     let after = match after.after.as_deref() {
         None | Some("latest") => access.engine.feed_latest().await?,
-        Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
+        Some(text) => place(text, &app.residence.mark)
+            .ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
-    let changes = Changes::follow(&access.engine, after).await?;
+    let changes = Changes::follow(&access.engine, after, app.residence.mark.clone()).await?;
     over_socket(app, Following::Changes(Box::new(changes)), Some(access.opened), upgrade)
 }
 
@@ -61,11 +63,17 @@ pub(crate) struct Changes {
     engine: Engine,
     pub(crate) feed: FeedReader,
     members: HashSet<ThreadId>,
+    /// Stands in its cursors.
+    mark: Arc<str>,
 }
 
 impl Changes {
-    async fn follow(engine: &Engine, after: FeedCursor) -> Result<Self, Error> {
-        Ok(Self { engine: engine.clone(), feed: engine.feed(after).await?, members: HashSet::new() })
+    async fn follow(engine: &Engine, after: FeedCursor, mark: Arc<str>) -> Result<Self, Error> {
+        Ok(Self { engine: engine.clone(), feed: engine.feed(after).await?, members: HashSet::new(), mark })
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.engine.caller().account
     }
 
     /// Waits for the next change. Cancelling it loses nothing: a change is told at once when it was read.
@@ -93,6 +101,6 @@ impl Changes {
         if own.is_some() && self.members.len() < MEMBERS_MAX {
             self.members.insert(item.thread);
         }
-        Some(Change { cursor: cursor(item.cursor), thread_id: item.thread, version, kind: kind.to_owned() })
+        Some(Change { cursor: cursor(item.cursor, &self.mark), thread_id: item.thread, version, kind: kind.to_owned() })
     }
 }

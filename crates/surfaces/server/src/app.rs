@@ -14,6 +14,7 @@ use crate::guard::Guard;
 use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::residence::Residence;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::tickets::Tickets;
@@ -36,6 +37,8 @@ pub struct App {
     pub(crate) sandbox: Sandbox,
     pub(crate) runtime: Runtime,
     pub(crate) runs: Arc<Runs>,
+    /// The cell that it serves.
+    pub(crate) residence: Residence,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -110,20 +113,9 @@ impl App {
     /// An application on `engine`, opened by `keys`, whose streams end once `stopping` says so. Merges are checked as
     /// the settings say.
     pub fn new(engine: Engine, keys: Keys, settings: Settings, stopping: watch::Receiver<bool>) -> Self {
-        let engine = engine.validating_by(Arc::new(Validator::new(settings.validation.clone())));
         let sandbox = Sandbox::new(settings.sandbox.clone());
         let log = Arc::new(Log::new(settings.log, &engine.instance_redactor()));
-        let lines = Arc::clone(&log);
-        let runtime = Runtime::builder(engine.clone()).sandbox(sandbox.clone()).mcp_stderr(move |server, line| {
-            lines.line(&McpLine { time: SystemWorld.now(), event: "mcp", server, line });
-        });
-        let runtime = runtime.default_agent(settings.local_models);
-        let runtime = match &settings.definitions {
-            Some(folder) => runtime.definitions(folder),
-            None => runtime,
-        };
-        let runtime = runtime.build();
-        let engine = runtime.engine().clone().with_effects(Arc::new(runtime.clone()));
+        let (engine, runtime) = at_work(engine, &settings, &sandbox, &log);
         Self {
             log,
             engine,
@@ -131,6 +123,7 @@ impl App {
             sandbox,
             runtime,
             runs: Arc::default(),
+            residence: Residence::only(),
             settings: Arc::new(settings),
             guard: Arc::default(),
             tickets: Arc::default(),
@@ -140,4 +133,34 @@ impl App {
             stopping,
         }
     }
+
+    /// The same application, where its store is one of several cells.
+    pub(crate) fn in_cell(self, residence: Residence) -> Self {
+        self.engine.live_among(Arc::new(residence.clone()));
+        Self { residence, ..self }
+    }
+
+    /// The same application on the store of another cell. Keys, sessions, tickets, counts and the log are one for all.
+    pub(crate) fn on_cell(&self, engine: Engine, residence: Residence) -> Self {
+        let (engine, runtime) = at_work(engine, &self.settings, &self.sandbox, &self.log);
+        let (runs, shared) = (Arc::default(), Arc::default());
+        Self { engine, runtime, runs, shared, ..self.clone() }.in_cell(residence)
+    }
+}
+
+/// An engine that checks merges as the settings say, with the runtime of its agents and effects.
+fn at_work(engine: Engine, settings: &Settings, sandbox: &Sandbox, log: &Arc<Log>) -> (Engine, Runtime) {
+    let engine = engine.validating_by(Arc::new(Validator::new(settings.validation.clone())));
+    let lines = Arc::clone(log);
+    let runtime = Runtime::builder(engine).sandbox(sandbox.clone()).mcp_stderr(move |server, line| {
+        lines.line(&McpLine { time: SystemWorld.now(), event: "mcp", server, line });
+    });
+    let runtime = runtime.default_agent(settings.local_models);
+    let runtime = match &settings.definitions {
+        Some(folder) => runtime.definitions(folder),
+        None => runtime,
+    };
+    let runtime = runtime.build();
+    let engine = runtime.engine().clone().with_effects(Arc::new(runtime.clone()));
+    (engine, runtime)
 }

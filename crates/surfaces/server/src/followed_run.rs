@@ -1,6 +1,6 @@
 //! A run as the source of a stream.
 
-use threadkeep::{Engine, Error, RunStream, ThreadId};
+use threadkeep::{Account, Engine, Error, RunStream, ThreadId};
 
 use crate::told::Told;
 
@@ -25,6 +25,10 @@ impl Run {
         let id = news.sequence.map(|sequence| format!("{:x}.{sequence}", self.epoch));
         let data = serde_json::to_string(&news.event).unwrap_or_else(|_| "{}".to_owned());
         Ok(Some(Told::new(id.as_deref(), news.event.name(), &data)))
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.engine.caller().account
     }
 
     pub(crate) fn reads(&self) -> u64 {

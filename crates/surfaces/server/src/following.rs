@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use threadkeep::model::BlobId;
 use threadkeep::{
-    Actor, Emitted, EmittedEvent, Engine, Error, Events, Fed, FeedCursor, FeedItem, FeedNews, FeedReader, HistoryEntry,
-    Json, MessageId, Standing, StoreError, Subscription, ThreadEvent, ThreadId, Timestamp, Verb, Version, standing,
+    Account, Actor, Emitted, EmittedEvent, Engine, Error, Events, Fed, FeedCursor, FeedItem, FeedNews, FeedReader,
+    HistoryEntry, Json, MessageId, Standing, StoreError, Subscription, ThreadEvent, ThreadId, Timestamp, Verb, Version,
+    standing,
 };
 use threadkeep_calls as api;
 
@@ -53,6 +54,16 @@ impl Following {
         }
     }
 
+    /// The account whose threads it follows.
+    pub(crate) fn account(&self) -> &Account {
+        match self {
+            Self::Thread(thread) => &thread.owner,
+            Self::Threads(threads) => &threads.engine.caller().account,
+            Self::Changes(changes) => changes.account(),
+            Self::Run(run) => run.account(),
+        }
+    }
+
     /// Whether the reader may still follow. While the store is unavailable, the answer is yes.
     pub(crate) async fn may_go_on(&self) -> bool {
         match self {
@@ -90,6 +101,8 @@ pub(crate) struct Thread {
     engine: Engine,
     id: ThreadId,
     standing: Standing,
+    /// The account that owns the thread.
+    owner: Account,
     history: Subscription,
     emitted: Option<Events>,
     /// Events that were not logged, so far.
@@ -102,7 +115,7 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) async fn follow(
         engine: &Engine,
-        id: ThreadId,
+        (id, owner): (ThreadId, Account),
         standing: Standing,
         after: Version,
         shared: Arc<Shared>,
@@ -112,7 +125,17 @@ impl Thread {
             Standing::Visitor => None,
         };
         let history = engine.subscribe(id, after).await?;
-        Ok(Self { engine: engine.clone(), id, standing, history, emitted, heard: 0, shared, ready: VecDeque::new() })
+        Ok(Self {
+            engine: engine.clone(),
+            id,
+            owner,
+            standing,
+            history,
+            emitted,
+            heard: 0,
+            shared,
+            ready: VecDeque::new(),
+        })
     }
 
     async fn next(&mut self) -> Result<Option<Told>, Error> {
@@ -211,6 +234,8 @@ pub(crate) struct Threads {
     /// The item that was taken from the feed and is not sent yet.
     pending: Option<Arc<Fed>>,
     shared: Arc<Shared>,
+    /// Stands in its cursors.
+    mark: Arc<str>,
     /// The events of the last entry.
     ready: VecDeque<Told>,
 }
@@ -220,10 +245,10 @@ impl Threads {
         engine: &Engine,
         which: Which,
         after: FeedCursor,
-        shared: Arc<Shared>,
+        (shared, mark): (Arc<Shared>, Arc<str>),
     ) -> Result<Self, Error> {
         let feed = engine.feed(after).await?;
-        Ok(Self { engine: engine.clone(), which, feed, pending: None, shared, ready: VecDeque::new() })
+        Ok(Self { engine: engine.clone(), which, feed, pending: None, shared, mark, ready: VecDeque::new() })
     }
 
     /// The next event; none once no thread is left that the reader may follow.
@@ -256,7 +281,7 @@ impl Threads {
         if !self.which.wants(item, thread) {
             return Ok(None);
         }
-        let id = cursor(item.cursor);
+        let id = cursor(item.cursor, &self.mark);
         let (kind, data) = match (&item.news, thread) {
             (FeedNews::Entry(stored), Some((_, standing))) => {
                 // The thread is as it was when the entry was read. It may have been unpublished since.
@@ -303,7 +328,7 @@ impl Threads {
         }
         self.leave(item.thread);
         let told = serde_json::json!({ "threadId": item.thread, "kind": "thread_lost" });
-        Ok(Some(Told::new(Some(&cursor(item.cursor)), "thread_lost", &one_line(&told)?)))
+        Ok(Some(Told::new(Some(&cursor(item.cursor, &self.mark)), "thread_lost", &one_line(&told)?)))
     }
 
     fn leave(&mut self, thread: ThreadId) {
@@ -334,20 +359,22 @@ impl Which {
     }
 }
 
-/// A place in the feed, as clients carry it: with a few digits that tell it from an invented number.
-pub(crate) fn cursor(at: FeedCursor) -> String {
-    format!("f{:x}-{}", at.0, &check(at.0)[..6])
+/// A place in the feed, as clients carry it: with a few digits that tell it from an invented number, and from a place in the
+/// feed of a cell with another `mark`.
+pub(crate) fn cursor(at: FeedCursor, mark: &str) -> String {
+    format!("f{:x}-{}", at.0, &check(at.0, mark)[..6])
 }
 
-/// The place that a cursor names.
-pub(crate) fn place(text: &str) -> Option<FeedCursor> {
+/// The place that a cursor names in the feed of the cell with this `mark`.
+pub(crate) fn place(text: &str, mark: &str) -> Option<FeedCursor> {
     let (at, checked) = text.strip_prefix('f')?.split_once('-')?;
     let at = u64::from_str_radix(at, 16).ok()?;
-    (cursor(FeedCursor(at)) == text && check(at).starts_with(checked)).then_some(FeedCursor(at))
+    (cursor(FeedCursor(at), mark) == text && check(at, mark).starts_with(checked)).then_some(FeedCursor(at))
 }
 
-fn check(at: u64) -> String {
-    BlobId::of(format!("feed {at}").as_bytes()).to_string()
+fn check(at: u64, mark: &str) -> String {
+    let named = if mark.is_empty() { format!("feed {at}") } else { format!("feed {at} of {mark}") };
+    BlobId::of(named.as_bytes()).to_string()
 }
 
 #[cfg(test)]
@@ -357,10 +384,12 @@ mod tests {
     #[test]
     fn a_cursor_is_one_that_was_given() {
         for at in [0, 1, 4_711, u64::MAX] {
-            assert_eq!(place(&cursor(FeedCursor(at))), Some(FeedCursor(at)));
+            assert_eq!(place(&cursor(FeedCursor(at), ""), ""), Some(FeedCursor(at)));
+            assert_eq!(place(&cursor(FeedCursor(at), "b"), "b"), Some(FeedCursor(at)));
+            assert_eq!(place(&cursor(FeedCursor(at), ""), "b"), None, "one of another cell");
         }
         for text in ["", "5", "f5", "f5-", "f5-000000", "F5-abcdef", "f+5-abcdef", "latest"] {
-            assert_eq!(place(text), None, "{text}");
+            assert_eq!(place(text, ""), None, "{text}");
         }
     }
 }

@@ -13,6 +13,7 @@ use tower::ServiceExt;
 
 use crate::app::{App, Settings};
 use crate::keys::Keys;
+use crate::start::{Cells, in_cells};
 use crate::validate::ValidationSettings;
 
 /// A server that is called, and does not listen. It serves the holder of its key, who may do everything for
@@ -35,6 +36,18 @@ impl Local {
         definitions: Option<PathBuf>,
         local_models: LocalModels,
     ) -> Self {
+        Self::with_cells(engine, None, validation, sandbox, definitions, local_models)
+    }
+
+    /// The same with several cells: `engine` is that of the home cell.
+    pub fn with_cells(
+        engine: Engine,
+        cells: Option<Cells>,
+        validation: ValidationSettings,
+        sandbox: sandbox::Settings,
+        definitions: Option<PathBuf>,
+        local_models: LocalModels,
+    ) -> Self {
         let settings = Settings {
             body_bytes_max: usize::MAX,
             body_idle_max: Duration::MAX,
@@ -50,7 +63,11 @@ impl Local {
         let key = Keys::draw_local();
         let running = watch::Sender::new(false);
         let keys = Keys::new(engine.clone(), Some(&key));
-        let router = App::new(engine, keys, settings, running.subscribe()).router();
+        let app = App::new(engine, keys, settings, running.subscribe());
+        let router = match cells {
+            None => app.router(),
+            Some(cells) => in_cells(app, cells).1,
+        };
         Self { router, key, _running: running }
     }
 

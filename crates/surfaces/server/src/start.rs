@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::Router;
 use serde::Serialize;
-use threadkeep::{Courier, Engine, SystemWorld, Timestamp, World};
+use threadkeep::{Courier, Directory, Engine, SystemWorld, Timestamp, World};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -18,9 +19,11 @@ use tokio::task::JoinHandle;
 use crate::app::{App, Settings};
 use crate::background::BackgroundThreads;
 use crate::folder::Folder;
+use crate::front::Front;
 use crate::jwt::{JwtSettings, Tokens};
 use crate::keys::Keys;
 use crate::log::Log;
+use crate::residence::{Lines, Residence};
 use crate::serve::{Connections, serve};
 use crate::webhooks::Webhooks;
 
@@ -46,12 +49,24 @@ pub struct Start {
     pub connections: Connections,
     /// How tokens are checked; without a secret and a file, none are taken.
     pub jwt: JwtSettings,
+    /// The other cells, if there are several: `engine` is that of the home cell.
+    pub cells: Option<Cells>,
+}
+
+/// Databases with some of the accounts each.
+pub struct Cells {
+    /// Says which account is in which cell.
+    pub directory: Directory,
+    /// The engines of all cells but the home cell, by their names.
+    pub others: Vec<(String, Engine)>,
 }
 
 /// A server that listens, and answers once it is run.
 pub struct Started {
     listener: TcpListener,
-    app: App,
+    /// The application of each cell, that of the home cell first.
+    apps: Vec<App>,
+    router: Router,
     stopping: watch::Sender<bool>,
     connections: Connections,
     url: String,
@@ -64,7 +79,8 @@ impl Start {
     /// A server on `engine` with its data in `folder`, and defaults for the rest.
     pub fn new(engine: Engine, folder: impl Into<PathBuf>) -> Self {
         let (settings, connections) = (Settings::default(), Connections::default());
-        Self { engine, folder: folder.into(), listen: None, settings, connections, jwt: JwtSettings::default() }
+        let (listen, jwt, cells) = (None, JwtSettings::default(), None);
+        Self { engine, folder: folder.into(), listen, settings, connections, jwt, cells }
     }
 
     /// Takes the folder, and listens.
@@ -73,9 +89,12 @@ impl Start {
     /// If another server holds the folder, the address is taken, or the server would be reached from elsewhere without
     /// any key.
     pub async fn begin(self) -> Result<Started, Problem> {
-        let Self { engine, folder, listen, mut settings, connections, jwt } = self;
+        let Self { engine, folder, listen, mut settings, connections, jwt, cells } = self;
         // A wrong key is told before anything listens.
         engine.check_secrets().await?;
+        for (_, engine) in cells.iter().flat_map(|cells| &cells.others) {
+            engine.check_secrets().await?;
+        }
         let tokens = Tokens::open(jwt)?;
         let mut folder = Folder::take(&folder)?;
         settings.scratch = folder.path().to_owned();
@@ -110,8 +129,27 @@ impl Start {
         let stopping = watch::Sender::new(false);
         let keys = Keys::new(engine.clone(), local_key.as_deref()).and_tokens(tokens);
         let app = App::new(engine, keys, settings, stopping.subscribe());
-        Ok(Started { listener, app, stopping, connections, url, local_key, folder, background })
+        let (apps, router) = match cells {
+            None => (vec![app.clone()], app.router()),
+            Some(cells) => in_cells(app, cells),
+        };
+        Ok(Started { listener, apps, router, stopping, connections, url, local_key, folder, background })
     }
+}
+
+/// An application for each cell, that of the home cell first, and the routes in front of them.
+pub(crate) fn in_cells(home: App, cells: Cells) -> (Vec<App>, Router) {
+    let Cells { directory, others } = cells;
+    let name = directory.names().home.clone();
+    let lines = Arc::new(Lines::of(directory));
+    let mut apps = Vec::with_capacity(others.len() + 1);
+    for (other, engine) in others {
+        let app = home.on_cell(engine, Residence::among(&lines, &other, false));
+        apps.push((other, app));
+    }
+    apps.insert(0, (name.clone(), home.in_cell(Residence::among(&lines, &name, true))));
+    let router = Front::new(&apps, lines).router();
+    (apps.into_iter().map(|(_, app)| app).collect(), router)
 }
 
 async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
@@ -192,8 +230,9 @@ impl Started {
     /// A link that signs a browser in with the local key, once.
     pub fn sign_in(&self) -> Option<String> {
         self.local_key.as_ref()?;
-        let path = self.app.sessions.draw_link(Keys::local(), Instant::now());
-        Some(format!("{}{path}", self.app.settings.public_url.as_deref().unwrap_or(&self.url)))
+        let app = self.apps.first()?;
+        let path = app.sessions.draw_link(Keys::local(), Instant::now());
+        Some(format!("{}{path}", app.settings.public_url.as_deref().unwrap_or(&self.url)))
     }
 
     /// The data folder that it holds.
@@ -203,25 +242,30 @@ impl Started {
 
     /// Serves until `stop` resolves; then streams end, and requests that are under way may.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { listener, app, stopping, connections, folder, background, .. } = self;
+        let Self { listener, apps, router, stopping, connections, folder, background, .. } = self;
         let stop = async {
             stop.await;
             stopping.send_replace(true);
         };
-        let log = Arc::clone(&app.log);
-        let followers = follow(&app);
-        let runtime = {
+        let log = apps.first().map(|app| Arc::clone(&app.log));
+        let followers: Vec<_> = apps.iter().flat_map(follow).collect();
+        let runtimes: Vec<_> = {
             let _on_its_threads = background.handle().map(Handle::enter);
-            app.runtime.start()
+            apps.iter().map(|app| app.runtime.start()).collect()
         };
-        serve(listener, app.router(), connections, stop).await;
-        runtime.stop().await;
+        drop(apps);
+        serve(listener, router, connections, stop).await;
+        for runtime in runtimes {
+            runtime.stop().await;
+        }
         for follower in followers {
             follower.abort();
             // It ends where it waits; its locks and files are released with it.
             drop(follower.await);
         }
         drop((background, folder));
-        log.flush();
+        if let Some(log) = log {
+            log.flush();
+        }
     }
 }

@@ -97,7 +97,8 @@ async fn follow(
     // A client that comes back has both: the parameter it began with, and the header, which counts.
     let began = version(after.after.as_deref(), thread.head.version)?;
     let after = came.map_or(Ok(began), |came| version(Some(&came), thread.head.version))?;
-    let following = Thread::follow(&reader.engine, thread.id, standing, after, app.shared.clone()).await;
+    let following =
+        Thread::follow(&reader.engine, (thread.id, thread.account), standing, after, app.shared.clone()).await;
     // A place that the thread has not reached is refused, never guessed at.
     following.map(|thread| (Following::Thread(Box::new(thread)), after)).map_err(|error| match error {
         Error::VersionInFuture { .. } => no_cursor(&error.to_string()),
@@ -162,7 +163,8 @@ async fn run(app: App, mut following: Following, opened: Option<Opened>, send: m
             _ = recheck.tick() => {
                 // While the store is unavailable, nothing is sent.
                 let holds = holds(&app, opened.as_ref()).await.unwrap_or(true);
-                if !holds || !following.may_go_on().await {
+                // An account that moved is followed in its new cell: the client comes back with its cursor.
+                if !holds || !app.residence.is_of(following.account()).await || !following.may_go_on().await {
                     return;
                 }
             }

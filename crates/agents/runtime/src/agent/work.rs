@@ -382,6 +382,8 @@ pub(super) fn is_over(error: &Error) -> bool {
 pub(super) fn may_pass(error: &Error) -> bool {
     matches!(
         error,
-        Error::Busy | Error::WriterHeld { .. } | Error::Store(StoreError::Unavailable { .. } | StoreError::DiskFull)
+        Error::Busy
+            | Error::WriterHeld { .. }
+            | Error::Store(StoreError::Unavailable { .. } | StoreError::DiskFull | StoreError::Frozen { .. })
     )
 }

@@ -12,6 +12,7 @@
 pub mod cells;
 pub mod elsewhere;
 pub mod feed;
+pub mod fences;
 mod hands;
 pub mod items;
 pub mod keys;
@@ -31,7 +32,7 @@ pub use hands::Hands;
 use std::any::Any;
 use std::future::Future;
 
-use crate::{Blobs, Feed, Leases, Processes, Registry, Shelves, Store, Stores, Timers, Upkeep};
+use crate::{Blobs, Feed, Fences, Leases, Processes, Registry, Shelves, Store, Stores, Timers, Upkeep};
 
 /// A fresh, empty store to test, with values that must live as long as it does.
 pub struct Subject {
@@ -44,7 +45,7 @@ impl Subject {
     /// A store that needs nothing beside it.
     pub fn of<S>(store: S) -> Self
     where
-        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + Fences + 'static,
     {
         Self::guarded(store, ())
     }
@@ -52,7 +53,7 @@ impl Subject {
     /// A store that lives as long as `guard`, such as a temporary folder.
     pub fn guarded<S>(store: S, guard: impl Any) -> Self
     where
-        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + 'static,
+        S: Store + Blobs + Leases + Feed + Timers + Upkeep + Registry + Shelves + Processes + Fences + 'static,
     {
         Self::made_of(Stores::of(store), guard)
     }
@@ -194,6 +195,12 @@ macro_rules! conformance_tests {
                  a_document_is_replaced_only_if_it_is_as_expected,
                  documents_are_listed_by_kind_and_account_in_pages,
                  gc_and_rebuild_leave_documents_alone;
+            fences: a_frozen_account_writes_nothing_and_others_do,
+                 documents_of_a_frozen_account_stay_as_they_are_and_keys_do_not,
+                 what_was_acknowledged_before_the_freeze_is_all_there_is,
+                 a_released_account_is_gone_and_may_come_back,
+                 an_import_brings_the_documents_of_an_account,
+                 idempotency_keys_go_along_with_their_threads;
             shelves: volumes_are_added_read_and_removed_by_account,
                  of_two_who_change_the_index_one_is_told_to_look_again,
                  an_index_that_was_cleared_is_empty_and_whoever_changed_it_is_told,

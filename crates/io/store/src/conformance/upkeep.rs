@@ -122,7 +122,7 @@ pub async fn everything_can_be_walked_in_pages(hands: Hands) {
 }
 
 /// All of a store, in one batch.
-async fn whole(hands: &Hands) -> ImportBatch {
+pub(super) async fn whole(hands: &Hands) -> ImportBatch {
     let upkeep = &hands.stores.upkeep;
     let mut batch = ImportBatch { finished: true, now: hands.now(), ..ImportBatch::default() };
     batch.segments = upkeep.all_segments(None, 99).await.expect("a read");
@@ -146,7 +146,7 @@ async fn whole(hands: &Hands) -> ImportBatch {
 }
 
 /// What is derived, in one value.
-async fn derived(hands: &Hands) -> String {
+pub(super) async fn derived(hands: &Hands) -> String {
     let store = &hands.stores.store;
     let mut all = Vec::new();
     for thread in hands.stores.upkeep.all_threads(None, 99).await.expect("a read") {
@@ -170,7 +170,7 @@ async fn derived(hands: &Hands) -> String {
 }
 
 /// A store with something of everything.
-async fn furnished(hands: &Hands) -> (ThreadId, ThreadId) {
+pub(super) async fn furnished(hands: &Hands) -> (ThreadId, ThreadId) {
     let thread = hands.thread(&["a", "b"]).await;
     let segment = hands.head(thread).await.segment;
     hands.done(large(hands, thread, "a body that goes to the blob store").0).await;

@@ -2,6 +2,7 @@
 //!
 //! Its data and the rules of commits are in [`state`], gc, rebuild and import in [`upkeep`].
 
+mod fences;
 mod processes;
 mod registry;
 mod shelves;

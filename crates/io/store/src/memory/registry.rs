@@ -8,6 +8,9 @@ use crate::{BoxFuture, Registered, Registry, RegistryKind, RegistryQuery, Result
 impl Registry for MemoryStore {
     fn register(&self, document: Registered) -> BoxFuture<'_, Result<()>> {
         let mut state = self.lock();
+        if let Err(frozen) = state.fence_document(document.kind, &document.account) {
+            return Box::pin(ready(Err(frozen)));
+        }
         let key = (document.kind, document.id.clone());
         let created = state.registry.get(&key).map_or(document.created, |before| before.created);
         state.registry.insert(key, Registered { created, ..document });
@@ -16,6 +19,9 @@ impl Registry for MemoryStore {
 
     fn register_over(&self, document: Registered, before: Option<String>) -> BoxFuture<'_, Result<bool>> {
         let mut state = self.lock();
+        if let Err(frozen) = state.fence_document(document.kind, &document.account) {
+            return Box::pin(ready(Err(frozen)));
+        }
         let key = (document.kind, document.id.clone());
         let found = state.registry.get(&key).cloned();
         let fits = found.as_ref().map(|found| &found.json) == before.as_ref();
@@ -43,7 +49,10 @@ impl Registry for MemoryStore {
     }
 
     fn unregister(&self, kind: RegistryKind, id: String) -> BoxFuture<'_, Result<bool>> {
-        let removed = self.lock().registry.remove(&(kind, id)).is_some();
-        Box::pin(ready(Ok(removed)))
+        let mut state = self.lock();
+        let key = (kind, id);
+        let fenced = state.registry.get(&key).map_or(Ok(()), |found| state.fence_document(kind, &found.account));
+        let removed = fenced.map(|()| state.registry.remove(&key).is_some());
+        Box::pin(ready(removed))
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) last: u64,
     /// Documents beside threads, by kind and id.
     pub(super) registry: BTreeMap<(RegistryKind, String), Registered>,
+    /// The notes of frozen accounts.
+    pub(super) frozen: BTreeMap<Account, String>,
     /// The volumes of the search index.
     pub(super) index: super::shelves::Index,
     /// Until when nothing is freed, because an import is under way.
@@ -152,6 +154,7 @@ impl State {
             return Err(StoreError::ProcessLost);
         }
         for thread in &commit.threads {
+            self.fence_thread(thread)?;
             self.admit(thread, commit.time)?;
         }
         let steps = commit.threads.iter().map(|thread| match thread {
@@ -340,16 +343,19 @@ impl State {
                     segment.cells.insert(key, (entry.time, cell.is.clone()));
                 }
             }
-            Derived::Relation { child, kind, index, anchor, comment } => self.relations.push(Relation {
-                parent: thread,
-                child: *child,
-                kind: *kind,
-                made: place,
-                index: *index,
-                anchor: *anchor,
-                created: entry.time,
-                comment: comment.clone(),
-            }),
+            Derived::Relation { child, kind, index, anchor, comment } => {
+                self.relations.retain(|relation| relation.parent != thread || relation.made != place);
+                self.relations.push(Relation {
+                    parent: thread,
+                    child: *child,
+                    kind: *kind,
+                    made: place,
+                    index: *index,
+                    anchor: *anchor,
+                    created: entry.time,
+                    comment: comment.clone(),
+                })
+            }
             Derived::Checkpoint { name, version } => {
                 let checkpoints = self.checkpoints.entry(thread).or_default();
                 checkpoints.retain(|checkpoint| checkpoint.name != *name);
@@ -360,14 +366,19 @@ impl State {
 
     pub(super) fn delete(&mut self, tombstone: Tombstone) {
         let thread = tombstone.thread;
-        self.threads.remove(&thread.short().bits());
+        self.take_out(thread);
         self.tombstones.insert(thread.short().bits(), tombstone);
+        let at = self.next();
+        self.feed.insert(at, (thread, News::Deleted));
+    }
+
+    /// Takes a thread out of everything but the log.
+    pub(super) fn take_out(&mut self, thread: ThreadId) {
+        self.threads.remove(&thread.short().bits());
         self.relations.retain(|relation| relation.parent != thread && relation.child != thread);
         self.checkpoints.remove(&thread);
         self.items.retain(|(owner, ..), _| *owner != thread);
         self.leases.remove(&thread);
         self.idempotency.retain(|(owner, ..), _| *owner != thread);
-        let at = self.next();
-        self.feed.insert(at, (thread, News::Deleted));
     }
 }

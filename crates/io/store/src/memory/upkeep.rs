@@ -6,7 +6,7 @@ use threadkeep_model::{BlobId, IdempotencyKey, Segment, ThreadId, Timestamp, rea
 
 use super::state::{News, SegmentState, State};
 use super::uploads::Content;
-use crate::{GcReport, ImportBatch, ImportedEntry, Result, StoreError};
+use crate::{GcReport, ImportBatch, ImportedEntry, KeptKey, Result, StoreError};
 
 impl State {
     pub(super) fn gc(&mut self, now: Timestamp) -> Result<GcReport> {
@@ -68,9 +68,11 @@ impl State {
         }
         for imported in batch.entries {
             let Some(state) = self.segments.get(&imported.entry.segment) else { continue };
+            let thread = state.row.segment.thread;
             if !state.entries.contains_key(&imported.entry.position) {
-                let thread = state.row.segment.thread;
                 self.insert(thread, imported.entry, imported.derived, imported.blobs);
+            } else if imported.comes_back() && self.living(thread).is_err() {
+                self.derive(thread, &imported.entry, &imported.derived);
             }
         }
         for thread in batch.threads {
@@ -80,6 +82,14 @@ impl State {
             if !self.tombstones.contains_key(&tombstone.thread.short().bits()) {
                 self.delete(tombstone);
             }
+        }
+        for KeptKey { thread, account, key, row } in batch.keys {
+            self.idempotency.insert((thread, account, key), row);
+        }
+        if let Some((account, documents)) = batch.documents {
+            self.registry.retain(|(kind, _), document| !kind.is_of_account() || document.account != account);
+            self.registry
+                .extend(documents.into_iter().map(|document| ((document.kind, document.id.clone()), document)));
         }
         Ok(())
     }

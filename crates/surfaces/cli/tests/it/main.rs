@@ -5,6 +5,7 @@ mod agents;
 #[cfg(target_os = "linux")]
 mod agents_run;
 mod amp;
+mod cells;
 #[cfg(target_os = "linux")]
 mod code;
 mod concurrency;

@@ -67,8 +67,10 @@ async fn stream(
     let after = match came.as_deref().or(asked.after.as_deref()) {
         None => FeedCursor(0),
         Some("latest") => access.engine.feed_latest().await?,
-        Some(text) => place(text).ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
+        Some(text) => place(text, &app.residence.mark)
+            .ok_or_else(|| no_cursor("is not a cursor that this stream gave, or latest"))?,
     };
-    let threads = Threads::follow(&access.engine, which, after, app.shared.clone()).await?;
-    Ok(events(&app, Following::Threads(Box::new(threads)), &cursor(after), Some(access.opened)))
+    let threads =
+        Threads::follow(&access.engine, which, after, (app.shared.clone(), app.residence.mark.clone())).await?;
+    Ok(events(&app, Following::Threads(Box::new(threads)), &cursor(after, &app.residence.mark), Some(access.opened)))
 }

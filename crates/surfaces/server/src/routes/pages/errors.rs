@@ -66,6 +66,7 @@ pages! {
     RequestTimeout "request_timeout";
     UnsupportedMediaType "unsupported_media_type";
     RangeNotSatisfiable "range_not_satisfiable";
+    OtherCell "other_cell";
     WriterHeld "writer_held";
     WriterLost "writer_lost";
     WriterDisposed "writer_disposed";
