@@ -6,6 +6,8 @@ mod given;
 mod hooks;
 #[cfg(feature = "failpoints")]
 mod killed;
+#[cfg(feature = "failpoints")]
+mod moved;
 mod provider;
 #[cfg(feature = "failpoints")]
 mod two_servers;

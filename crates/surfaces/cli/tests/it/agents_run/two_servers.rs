@@ -52,7 +52,7 @@ impl Servers {
     }
 }
 
-fn messages(serving: &Serving, thread: &str) -> Vec<Value> {
+pub(super) fn messages(serving: &Serving, thread: &str) -> Vec<Value> {
     let page = serving.ok("GET", &format!("/v1/threads/{thread}/messages?limit=100"), &Value::Null);
     page["items"].as_array().expect("messages").clone()
 }
@@ -102,7 +102,7 @@ fn one_of_two_servers_dies_at_a_commit_of_a_turn_and_the_other_one_completes_it(
 }
 
 /// A tool that tells of each request, and answers it when it may.
-fn slow_tool() -> (String, Receiver<()>, Sender<()>) {
+pub(super) fn slow_tool() -> (String, Receiver<()>, Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let (tell, asked) = channel();
