@@ -133,7 +133,7 @@ impl Threads {
     /// What there is to know of a thread; none if there is no such thread. Its events are not loaded.
     ///
     /// # Errors
-    /// A malformed id.
+    /// If the id is malformed.
     pub async fn get(&self, thread_id: &str) -> Result<Option<ThreadManifest>> {
         Ok(self.find(thread_id).await?.and_then(manifest))
     }
@@ -141,7 +141,7 @@ impl Threads {
     /// The same as [`Threads::get`].
     ///
     /// # Errors
-    /// A malformed id.
+    /// If the id is malformed.
     pub async fn get_manifest(&self, thread_id: &str) -> Result<Option<ThreadManifest>> {
         self.get(thread_id).await
     }
@@ -149,7 +149,7 @@ impl Threads {
     /// All threads of an agent, the last changed first.
     ///
     /// # Errors
-    /// A blank agent.
+    /// If the agent id is blank.
     pub async fn list(&self, agent_id: &str) -> Result<Vec<ThreadManifest>> {
         let agent_id = agent(agent_id)?;
         let mut found = Vec::new();
@@ -169,7 +169,7 @@ impl Threads {
     /// Deletes a thread with its events. Nothing happens if there is no such thread.
     ///
     /// # Errors
-    /// A malformed id.
+    /// If the id is malformed.
     pub async fn delete(&self, thread_id: &str) -> Result<()> {
         match self.find(thread_id).await? {
             Some(thread) => self.engine.delete(thread.id, Delete::default()).await.map(drop),
@@ -210,7 +210,7 @@ impl Threads {
     /// All events of a thread, messages among them, in the order in which they were appended.
     ///
     /// # Errors
-    /// A malformed id.
+    /// If the id is malformed.
     pub async fn load_events(&self, thread_id: &str) -> Result<Vec<LoadedEvent>> {
         let Some(thread) = self.find(thread_id).await? else { return Ok(Vec::new()) };
         let logged = match self.engine.events(thread.id).await {

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::reading::{Reading, Refused, Resume, Skipped};
 use crate::shape::{Session, Source};
 
-/// What to import.
+/// Which conversations to import, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Only sessions that changed at this time or later.
@@ -311,7 +311,7 @@ impl Received {
         self.file.write_all(piece)
     }
 
-    /// Bytes so far.
+    /// The bytes that were received so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
