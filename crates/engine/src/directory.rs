@@ -30,9 +30,12 @@ pub struct CellNames {
 }
 
 /// A line of the directory.
-#[derive(Serialize, Deserialize)]
-struct Line {
-    cell: String,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) cell: String,
+    /// The move that may change it. A move that begins takes it over, and an earlier one then changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved_by: Option<String>,
 }
 
 impl Directory {
@@ -59,7 +62,8 @@ impl Directory {
             true => self.names.home.clone(),
             false => self.names.new_accounts.clone(),
         };
-        if self.home.registry_over(self.document(account, cell.clone())?, None).await? {
+        let line = Line { cell: cell.clone(), moved_by: None };
+        if self.home.registry_over(self.document(account, &line)?, None).await? {
             return Ok(cell);
         }
         // Another server was faster, and its line counts.
@@ -67,17 +71,41 @@ impl Directory {
         self.known(account, line.cell)
     }
 
-    /// Changes the line of an account from one cell to another.
+    /// Takes the line of an account for a move. Moves that took it before cannot change it any more.
     ///
     /// # Errors
-    /// [`Error::CopyDiffers`] if the account is not in `from` any more.
-    pub(crate) async fn switch(&self, account: &Account, from: &str, to: &str) -> Result<()> {
-        let before = self.document(account, from.to_owned())?.json;
-        if self.home.registry_over(self.document(account, to.to_owned())?, Some(before)).await? {
-            return Ok(());
+    /// As [`Directory::cell_of`]; [`Error::Busy`] if other moves begin at the same time.
+    pub(crate) async fn claim(&self, account: &Account) -> Result<Line> {
+        self.cell_of(account).await?;
+        let before = self.line(account).await?.ok_or_else(|| Error::broken("a line of the directory stays"))?;
+        let token = format!("{:032x}", self.home.shared.world.chance());
+        let claimed = Line { moved_by: Some(token), ..before.clone() };
+        if self.change(account, &before, &claimed).await? { Ok(claimed) } else { Err(Error::Busy) }
+    }
+
+    /// Changes the line that was claimed to another cell.
+    ///
+    /// # Errors
+    /// [`Error::CopyDiffers`] if another move took the line over.
+    pub(crate) async fn switch(&self, account: &Account, claimed: &Line, to: &str) -> Result<Line> {
+        let switched = Line { cell: to.to_owned(), ..claimed.clone() };
+        if self.change(account, claimed, &switched).await? {
+            return Ok(switched);
         }
-        let what = format!("account {} is not in cell {from} any more: another move was faster", account.as_str());
-        Err(Error::CopyDiffers { what })
+        Err(taken_over(account))
+    }
+
+    /// Refuses to go on with a move whose line another move took over.
+    ///
+    /// # Errors
+    /// [`Error::CopyDiffers`] if it did.
+    pub(crate) async fn still(&self, account: &Account, claimed: &Line) -> Result<()> {
+        if self.line(account).await?.as_ref() == Some(claimed) { Ok(()) } else { Err(taken_over(account)) }
+    }
+
+    async fn change(&self, account: &Account, before: &Line, after: &Line) -> Result<bool> {
+        let before = self.document(account, before)?.json;
+        self.home.registry_over(self.document(account, after)?, Some(before)).await
     }
 
     async fn line(&self, account: &Account) -> Result<Option<Line>> {
@@ -87,8 +115,8 @@ impl Directory {
         Ok(found.map(|found| serde_json::from_str(&found.json).map_err(wrong)).transpose()?)
     }
 
-    fn document(&self, account: &Account, cell: String) -> Result<Registered> {
-        let json = serde_json::to_string(&Line { cell }).map_err(|_| Error::broken("a line can be written as JSON"))?;
+    fn document(&self, account: &Account, line: &Line) -> Result<Registered> {
+        let json = serde_json::to_string(line).map_err(|_| Error::broken("a line can be written as JSON"))?;
         let (id, created) = (account.as_str().to_owned(), self.home.shared.now());
         Ok(Registered { kind: RegistryKind::Place, id, account: account.clone(), json, created })
     }
@@ -117,6 +145,10 @@ impl Directory {
         }
         Ok(false)
     }
+}
+
+fn taken_over(account: &Account) -> Error {
+    Error::CopyDiffers { what: format!("another move of account {} was begun", account.as_str()) }
 }
 
 impl Engine {
@@ -159,8 +191,9 @@ mod tests {
     use super::*;
     use crate::{Limits, World};
 
-    /// A world without chance in which nothing happens.
-    struct Still;
+    /// A world in which only chance goes on.
+    #[derive(Default)]
+    struct Still(std::sync::atomic::AtomicU64);
 
     impl World for Still {
         fn now(&self) -> threadkeep_model::Timestamp {
@@ -168,7 +201,7 @@ mod tests {
         }
 
         fn chance(&self) -> u128 {
-            7
+            u128::from(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
         }
     }
 
@@ -178,7 +211,7 @@ mod tests {
     }
 
     fn engine() -> Engine {
-        Engine::new(Stores::of(MemoryStore::new()), Arc::new(Still), Limits::default())
+        Engine::new(Stores::of(MemoryStore::new()), Arc::new(Still::default()), Limits::default())
     }
 
     #[tokio::test]
@@ -198,11 +231,16 @@ mod tests {
         assert_eq!(directory.cell_of(&bob).await.expect("a cell"), "b");
         let later = Directory::new(home.clone(), names("a"));
         assert_eq!(later.cell_of(&bob).await.expect("a cell"), "b", "its line stays");
-        directory.switch(&bob, "b", "a").await.expect("a switch");
+        let first = directory.claim(&bob).await.expect("a claim");
+        let second = directory.claim(&bob).await.expect("a claim");
+        assert!(directory.switch(&bob, &first, "a").await.is_err(), "another move was begun");
+        assert!(directory.still(&bob, &first).await.is_err());
+        directory.still(&bob, &second).await.expect("its own");
+        let switched = directory.switch(&bob, &second, "a").await.expect("a switch");
         assert_eq!(directory.cell_of(&bob).await.expect("a cell"), "a");
-        assert!(directory.switch(&bob, "b", "a").await.is_err(), "it is not in b any more");
+        assert!(directory.switch(&bob, &second, "a").await.is_err(), "it is not in b any more");
         let fewer = CellNames { all: vec!["a".to_owned()], ..names("a") };
-        directory.switch(&bob, "a", "b").await.expect("a switch");
+        directory.switch(&bob, &switched, "b").await.expect("a switch");
         let error = Directory::new(home, fewer).cell_of(&bob).await.expect_err("an unknown cell");
         assert!(error.to_string().contains("cell b, which the file of cells does not name"), "{error}");
     }

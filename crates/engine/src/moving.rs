@@ -17,7 +17,7 @@ use threadkeep_store::{
 use tokio::time::Instant;
 
 use crate::digest::Digest;
-use crate::directory::Directory;
+use crate::directory::{Directory, Line};
 use crate::export::MOVED_AT_ONCE;
 use crate::{ContentHash, Engine, Error, ExportItem, Exporter, Importer, Result, Selection};
 
@@ -82,9 +82,11 @@ impl MoveAccount<'_> {
     /// it is then, and is thawed, unless the directory was switched already: run it again.
     pub async fn run(self) -> Result<Moved> {
         let target = self.cell(self.to)?;
-        let from = self.directory.cell_of(&self.account).await?;
+        // Invariant: only the move that began last changes the directory, and lets go of anything.
+        let line = self.directory.claim(&self.account).await?;
+        let from = line.cell.clone();
         if from == self.to {
-            return self.settle(target).await;
+            return self.settle(target, &line).await;
         }
         let source = self.cell(&from)?;
         // A move that was broken off, and taken back, left something here.
@@ -97,17 +99,20 @@ impl MoveAccount<'_> {
         let second = match self.pause(source, target, &mut copied, &from).await {
             Ok(second) => second,
             Err(error) => {
-                // If this fails too, running it again thaws the account.
-                drop(source.shared.stores.fences.thaw(self.account.clone()).await);
+                // If this fails too, running it again thaws the account. Another move has a fence of its own.
+                if self.directory.still(&self.account, &line).await.is_ok() {
+                    drop(source.shared.stores.fences.thaw(self.account.clone()).await);
+                }
                 return Err(error);
             }
         };
-        self.directory.switch(&self.account, &from, self.to).await?;
+        let line = self.directory.switch(&self.account, &line, self.to).await?;
         (self.step)(MoveStep::Switched);
         source.freeze(&self.account, format!("moved to cell {}", self.to)).await?;
         self.open(target).await?;
         let pause = frozen.elapsed();
         tokio::time::sleep(STREAMS_END).await;
+        self.directory.still(&self.account, &line).await?;
         source.let_go(&self.account).await?;
         (self.step)(MoveStep::Released);
         Ok(Moved {
@@ -120,7 +125,7 @@ impl MoveAccount<'_> {
     }
 
     /// Ends a move that was broken off after the switch, or takes one back that was broken off before.
-    async fn settle(&self, target: &Engine) -> Result<Moved> {
+    async fn settle(&self, target: &Engine, line: &Line) -> Result<Moved> {
         if target.shared.stores.fences.frozen(self.account.clone()).await?.is_some() {
             self.open(target).await?;
         }
@@ -128,6 +133,7 @@ impl MoveAccount<'_> {
             if other.has_threads_of(&self.account).await? {
                 tokio::time::sleep(STREAMS_END).await;
             }
+            self.directory.still(&self.account, line).await?;
             other.let_go(&self.account).await?;
         }
         (self.step)(MoveStep::Released);
