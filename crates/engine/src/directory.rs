@@ -38,6 +38,13 @@ pub(crate) struct Line {
     moved_by: Option<String>,
 }
 
+impl Line {
+    /// The name of the move that claimed it, for notes of fences.
+    pub(crate) fn claimed_by(&self) -> &str {
+        self.moved_by.as_deref().unwrap_or_default()
+    }
+}
+
 impl Directory {
     /// The directory in the registry of `home`.
     pub fn new(home: Engine, names: CellNames) -> Self {
@@ -147,7 +154,7 @@ impl Directory {
     }
 }
 
-fn taken_over(account: &Account) -> Error {
+pub(crate) fn taken_over(account: &Account) -> Error {
     Error::CopyDiffers { what: format!("another move of account {} was begun", account.as_str()) }
 }
 

@@ -17,7 +17,7 @@ use threadkeep_store::{
 use tokio::time::Instant;
 
 use crate::digest::Digest;
-use crate::directory::{Directory, Line};
+use crate::directory::{Directory, Line, taken_over};
 use crate::export::MOVED_AT_ONCE;
 use crate::{ContentHash, Engine, Error, ExportItem, Exporter, Importer, Result, Selection};
 
@@ -89,14 +89,17 @@ impl MoveAccount<'_> {
             return self.settle(target, &line).await;
         }
         let source = self.cell(&from)?;
+        self.refuse_one_store(source, target).await?;
         // A move that was broken off, and taken back, left something here.
-        target.let_go(&self.account).await?;
+        let coming = noted(&format!("comes from cell {from}"), &line);
+        target.freeze(&self.account, &coming).await?;
+        target.let_go(&self.account, &coming).await?;
         source.copy_documents(target, &[RegistryKind::DataKey]).await?;
         let mut copied = Copied::default();
         let first = self.pass(source, target, &mut copied, Threads::Later).await?;
         (self.step)(MoveStep::Copied);
         let frozen = Instant::now();
-        let second = match self.pause(source, target, &mut copied, &from).await {
+        let second = match self.pause(source, target, &mut copied, &line).await {
             Ok(second) => second,
             Err(error) => {
                 // If this fails too, running it again thaws the account. Another move has a fence of its own.
@@ -108,12 +111,13 @@ impl MoveAccount<'_> {
         };
         let line = self.directory.switch(&self.account, &line, self.to).await?;
         (self.step)(MoveStep::Switched);
-        source.freeze(&self.account, format!("moved to cell {}", self.to)).await?;
+        let gone = noted(&format!("moved to cell {}", self.to), &line);
+        source.freeze(&self.account, &gone).await?;
         self.open(target).await?;
         let pause = frozen.elapsed();
         tokio::time::sleep(STREAMS_END).await;
         self.directory.still(&self.account, &line).await?;
-        source.let_go(&self.account).await?;
+        source.let_go(&self.account, &gone).await?;
         (self.step)(MoveStep::Released);
         Ok(Moved {
             from: Some(from),
@@ -129,12 +133,19 @@ impl MoveAccount<'_> {
         if target.shared.stores.fences.frozen(self.account.clone()).await?.is_some() {
             self.open(target).await?;
         }
+        let gone = noted(&format!("moved to cell {}", self.to), line);
         for (_, other) in self.cells.iter().filter(|(name, _)| name != self.to) {
-            if other.has_threads_of(&self.account).await? {
+            let has_threads = other.has_threads_of(&self.account).await?;
+            if !has_threads && other.shared.stores.fences.frozen(self.account.clone()).await?.is_none() {
+                continue;
+            }
+            self.refuse_one_store(other, target).await?;
+            other.freeze(&self.account, &gone).await?;
+            if has_threads {
                 tokio::time::sleep(STREAMS_END).await;
             }
             self.directory.still(&self.account, line).await?;
-            other.let_go(&self.account).await?;
+            other.let_go(&self.account, &gone).await?;
         }
         (self.step)(MoveStep::Released);
         Ok(Moved { from: None, threads: 0, entries: 0, entries_in_pause: 0, pause: Duration::ZERO })
@@ -157,10 +168,18 @@ impl MoveAccount<'_> {
         Ok(found.ok_or_else(unknown)?)
     }
 
-    /// Freezes the account, and copies what came since the first pass.
-    async fn pause(&self, source: &Engine, target: &Engine, copied: &mut Copied, from: &str) -> Result<Counts> {
-        source.freeze(&self.account, format!("moves to cell {}", self.to)).await?;
-        target.freeze(&self.account, format!("comes from cell {from}")).await?;
+    /// Refuses two names for one store: to let go of the account in one of them would be to lose it.
+    async fn refuse_one_store(&self, one: &Engine, other: &Engine) -> Result<()> {
+        if one.store_id().await? != other.store_id().await? {
+            return Ok(());
+        }
+        let rule = format!("cell '{}' is the same store as another cell; mend the file of cells", self.to);
+        Err(Invalid::parameter("to-cell", rule).into())
+    }
+
+    /// Freezes the account in the source too, and copies what came since the first pass.
+    async fn pause(&self, source: &Engine, target: &Engine, copied: &mut Copied, line: &Line) -> Result<Counts> {
+        source.freeze(&self.account, &noted(&format!("moves to cell {}", self.to), line)).await?;
         (self.step)(MoveStep::Frozen);
         let second = self.pass(source, target, copied, Threads::Now).await?;
         (self.step)(MoveStep::Compared);
@@ -251,6 +270,11 @@ async fn read_back(
     }
 }
 
+/// The note of a fence. It names the move, so that no other one has the same note.
+fn noted(what: &str, line: &Line) -> String {
+    format!("{what}, by move {}", line.claimed_by())
+}
+
 /// Whether threads appear with a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Threads {
@@ -338,12 +362,15 @@ impl Importer {
 }
 
 impl Engine {
-    async fn freeze(&self, account: &Account, note: String) -> Result<()> {
-        Ok(self.shared.stores.fences.freeze(account.clone(), note).await?)
+    async fn freeze(&self, account: &Account, note: &str) -> Result<()> {
+        Ok(self.shared.stores.fences.freeze(account.clone(), note.to_owned()).await?)
     }
 
-    async fn let_go(&self, account: &Account) -> Result<u64> {
-        Ok(self.shared.stores.fences.release(account.clone()).await?)
+    /// Lets go of the account behind a fence with this note. A move that slept, and whose fence another move replaced,
+    /// takes nothing away.
+    async fn let_go(&self, account: &Account, note: &str) -> Result<()> {
+        let released = self.shared.stores.fences.release(account.clone(), note.to_owned()).await?;
+        released.map(drop).ok_or_else(|| taken_over(account))
     }
 
     async fn has_threads_of(&self, account: &Account) -> Result<bool> {

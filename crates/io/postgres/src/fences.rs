@@ -101,17 +101,22 @@ impl Fences for PostgresStore {
         reading!(self, |client, shared| async { keys::under(&client, &account, &threads).await })
     }
 
-    fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {
+    fn release(&self, account: Account, note: String) -> BoxFuture<'_, Result<Option<u64>>> {
         let shared = Arc::clone(&self.shared);
         self.run_long(async move {
             let transaction = shared.alone().await?;
             let client = transaction.client();
+            // The row stays locked until the end, so that the fence cannot be taken away meanwhile.
+            let sql = "SELECT account FROM frozen WHERE account = $1 AND note = $2 FOR UPDATE";
+            if rows(client, sql, &[&account.as_str(), &note]).await?.is_empty() {
+                return Ok(None);
+            }
             let sql = "SELECT take_out(id) FROM threads WHERE account = $1";
             let released = rows(client, sql, &[&account.as_str()]).await?.len() as u64;
             take_out_documents(client, &account).await?;
             transaction.end("COMMIT").await.map_err(from_commit)?;
             shared.signals.tell_all();
-            Ok(released)
+            Ok(Some(released))
         })
     }
 }

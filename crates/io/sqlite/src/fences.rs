@@ -67,8 +67,11 @@ pub(crate) fn take_out_documents(connection: &Connection, account: &Account) -> 
     Ok(())
 }
 
-fn release(connection: &mut Connection, account: &Account) -> Result<u64> {
+fn release(connection: &mut Connection, account: &Account, expected: &str) -> Result<Option<u64>> {
     in_transaction(connection, |connection| {
+        if note(connection, account)?.as_deref() != Some(expected) {
+            return Ok(None);
+        }
         let sql = "SELECT id, rest FROM threads WHERE account = ?1";
         let own = rows(connection, sql, [account.as_str()], |row| {
             let read = || -> rusqlite::Result<_> { Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)) };
@@ -77,7 +80,7 @@ fn release(connection: &mut Connection, account: &Account) -> Result<u64> {
         })?;
         own.iter().try_for_each(|thread| take_out(connection, *thread))?;
         take_out_documents(connection, account)?;
-        Ok(own.len() as u64)
+        Ok(Some(own.len() as u64))
     })
 }
 
@@ -111,9 +114,9 @@ impl Fences for SqliteStore {
         })
     }
 
-    fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {
+    fn release(&self, account: Account, note: String) -> BoxFuture<'_, Result<Option<u64>>> {
         Box::pin(async move {
-            let released = self.upkeep(move |connection| release(connection, &account)).await?;
+            let released = self.upkeep(move |connection| release(connection, &account, &note)).await?;
             self.shared.signals.tell_all();
             Ok(released)
         })

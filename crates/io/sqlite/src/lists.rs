@@ -42,7 +42,9 @@ fn is_one_statement(query: &ListQuery, ask: &Ask) -> bool {
 
 /// Whether the index gives the threads of a stretch in order, but for those that changed again in their minute.
 fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
-    matches!(scan.lane.drive, Drive::All | Drive::Moved | Drive::Unfiled) && query.sort == ListSort::Updated && scan.skip == 0
+    matches!(scan.lane.drive, Drive::All | Drive::Moved | Drive::Unfiled)
+        && query.sort == ListSort::Updated
+        && scan.skip == 0
 }
 
 /// One moment of the file for all statements until it is dropped.

@@ -27,7 +27,10 @@ pub trait Fences: Send + Sync {
 
     /// Lets go of all threads and documents of an account, and says how many threads there were. Their ids stay free, so
     /// the account may come back. [`Upkeep::gc`](crate::Upkeep::gc) frees their log, as far as no other thread sees it.
-    fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>>;
+    ///
+    /// None, and nothing has changed, unless the fence of the account has exactly this note: then another move froze or
+    /// thawed it meanwhile.
+    fn release(&self, account: Account, note: String) -> BoxFuture<'_, Result<Option<u64>>>;
 }
 
 impl RegistryKind {

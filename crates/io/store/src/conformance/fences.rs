@@ -174,7 +174,12 @@ pub async fn a_released_account_is_gone_and_may_come_back(hands: Hands) {
     let before = (derived(&hands).await, items().await);
     assert_eq!(before.1.len(), 1, "the other one was delivered");
     for with_gc in [false, true] {
-        assert_eq!(hands.stores.fences.release(Account::local()).await.expect("released"), 2);
+        assert_eq!(released(&hands, "local", "moved").await, None, "no fence, nothing goes");
+        hands.stores.fences.freeze(Account::local(), "moved".into()).await.expect("frozen");
+        assert_eq!(released(&hands, "local", "another move").await, None);
+        assert_eq!(hands.texts(kept).await, ["a"]);
+        assert!(hands.stores.store.head(thread).await.expect("a read").is_some());
+        assert_eq!(released(&hands, "local", "moved").await, Some(2));
         assert!(hands.stores.store.list(ListQuery::of(Account::local(), 9)).await.expect("a list").is_empty());
         assert!(hands.stores.store.head(thread).await.expect("a read").is_none());
         let left = hands.stores.registry.registered(RegistryKind::Project, vec!["p".into()]).await.expect("a read");
@@ -187,8 +192,14 @@ pub async fn a_released_account_is_gone_and_may_come_back(hands: Hands) {
         hands.stores.upkeep.import(batch.clone()).await.expect("it comes back");
         assert_eq!((derived(&hands).await, items().await.len()), (before.0.clone(), 1));
         assert_eq!(hands.stores.upkeep.check_lists(9).await.expect("a check"), Vec::<String>::new());
+        hands.stores.fences.thaw(Account::local()).await.expect("thawed");
     }
-    assert_eq!(hands.stores.fences.release(account("nobody")).await.expect("released"), 0);
+    hands.stores.fences.freeze(account("nobody"), "moved".into()).await.expect("frozen");
+    assert_eq!(released(&hands, "nobody", "moved").await, Some(0));
+}
+
+async fn released(hands: &Hands, owner: &str, note: &str) -> Option<u64> {
+    hands.stores.fences.release(account(owner), note.to_owned()).await.expect("an answer")
 }
 
 pub async fn idempotency_keys_go_along_with_their_threads(hands: Hands) {
@@ -212,7 +223,9 @@ pub async fn idempotency_keys_go_along_with_their_threads(hands: Hands) {
     let mut keys = hands.stores.fences.keys(Account::local(), vec![thread, KeyQuery::NEW]).await.expect("keys");
     keys.sort_by(|one, other| one.key.as_str().cmp(other.key.as_str()));
     assert_eq!(keys.iter().map(|kept| kept.key.as_str()).collect::<Vec<_>>(), ["a birth", "to the thread"]);
-    hands.stores.fences.release(Account::local()).await.expect("released");
+    hands.stores.fences.freeze(Account::local(), "moved".into()).await.expect("frozen");
+    assert!(released(&hands, "local", "moved").await.is_some());
+    hands.stores.fences.thaw(Account::local()).await.expect("thawed");
     hands.gc().await;
     batch.keys = keys;
     hands.stores.upkeep.import(batch).await.expect("it comes back");

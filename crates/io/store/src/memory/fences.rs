@@ -37,12 +37,13 @@ impl State {
         if kind.is_of_account() { self.fence(account) } else { Ok(()) }
     }
 
-    fn release(&mut self, account: &Account) -> u64 {
+    fn release(&mut self, account: &Account, note: &str) -> Option<u64> {
+        self.frozen.get(account).filter(|fence| *fence == note)?;
         let own = self.threads.values().filter(|thread| thread.account == *account);
         let own: Vec<ThreadId> = own.map(|thread| thread.id).collect();
         own.iter().for_each(|thread| self.take_out(*thread));
         self.registry.retain(|(kind, _), document| !kind.is_of_account() || document.account != *account);
-        own.len() as u64
+        Some(own.len() as u64)
     }
 }
 
@@ -74,8 +75,8 @@ impl Fences for MemoryStore {
         })
     }
 
-    fn release(&self, account: Account) -> BoxFuture<'_, Result<u64>> {
-        let released = self.lock().release(&account);
+    fn release(&self, account: Account, note: String) -> BoxFuture<'_, Result<Option<u64>>> {
+        let released = self.lock().release(&account, &note);
         Box::pin(ready(Ok(released)))
     }
 }

@@ -305,3 +305,20 @@ fn a_wrong_file_of_cells_is_refused_with_its_key() {
     two.on(&two.url(), &["store", "copy", "--account", "local", "--to-cell", "c"]).refused(2, &["there are: a, b"]);
     assert!(two.on("a.db", &["ls"]).ok().contains("One"), "new accounts go home unless the file says otherwise");
 }
+
+/// To let go of the account in the old cell would be to lose it.
+#[test]
+fn two_names_for_one_store_are_found_before_anything_goes() {
+    for new_accounts in ["a", "b"] {
+        let two = Two::of(["sqlite:a.db".to_owned(), "sqlite:./a.db".to_owned()], Vec::new());
+        let text = std::fs::read_to_string(two.keep.at("cells.toml")).expect("a file");
+        let text = text.replace("new-accounts = \"b\"", &format!("new-accounts = \"{new_accounts}\""));
+        std::fs::write(two.keep.at("cells.toml"), text).expect("a file");
+        two.on(&two.url(), &["new", "One"]).ok();
+        let other = if new_accounts == "a" { "b" } else { "a" };
+        let moved = two.on(&two.url(), &["store", "copy", "--account", "local", "--to-cell", other]);
+        moved.refused(2, &["the same store as another cell", "file of cells"]);
+        two.on(&two.url(), &["say", "@last", "still here"]).ok();
+        assert!(two.on(&two.url(), &["show", "@last"]).ok().contains("still here"));
+    }
+}
