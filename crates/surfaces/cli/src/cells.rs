@@ -49,6 +49,9 @@ struct CellAt {
 impl CellsFile {
     /// Reads the file at `path`. Paths in it are relative to its folder.
     pub(crate) fn read(path: &str) -> Result<Self, Failure> {
+        if path.is_empty() {
+            return Err(Invalid::parameter("store", "names no file of cells; use cells:FILE").into());
+        }
         let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
         let folder = Path::new(path).parent().unwrap_or(Path::new(""));
         parse(&text, folder).map_err(|what| {

@@ -296,6 +296,7 @@ fn a_wrong_file_of_cells_is_refused_with_its_key() {
         std::fs::write(&at, text).expect("a file");
         two.on(&two.url(), &["ls"]).refused(2, &["cells.toml: ", told]);
     }
+    two.on("cells:", &["ls"]).refused(2, &["names no file of cells; use cells:FILE"]);
     two.on("cells:nowhere.toml", &["ls"]).refused(3, &["cannot read nowhere.toml"]);
     std::fs::write(&at, "home = \"a\"\n[cells.a]\nstore = \"a.db\"\n[cells.b]\nstore = \"b.db\"\n").expect("a file");
     two.on(&two.url(), &["new", "One"]).ok();
