@@ -16,8 +16,8 @@ use threadkeep_store::{
     Tombstone,
 };
 
+use crate::copied::{Copied, Left};
 use crate::ground::turns::ReadTurn;
-use crate::moving::{Copied, Left};
 use crate::{Engine, Error, Redactor, Result, WayOut};
 
 /// Rows read or written at once.

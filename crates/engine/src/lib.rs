@@ -7,6 +7,7 @@
 mod approvals;
 mod authority;
 mod context;
+mod copied;
 mod copy;
 mod delegations;
 mod digest;

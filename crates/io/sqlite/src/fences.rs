@@ -9,8 +9,7 @@ use crate::codec::{self, key};
 use crate::error::from_sqlite;
 use crate::keys;
 use crate::read::rows;
-use crate::tables::take_out;
-use crate::upkeep::in_transaction;
+use crate::tables::{in_transaction, take_out};
 
 /// Whether any account is frozen. Usually none is, and then nothing else has to be asked.
 pub(crate) fn is_any(connection: &Connection) -> Result<bool> {

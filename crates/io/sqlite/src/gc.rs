@@ -17,7 +17,8 @@ use crate::codec::{self, chunk_keys, position, segment_key};
 use crate::error::from_sqlite;
 use crate::read::{self, limit};
 use crate::snapshot::{connect_apart, fill_dead_seen};
-use crate::upkeep::{in_transaction, meta, set_meta};
+use crate::tables::in_transaction;
+use crate::upkeep::{meta, set_meta};
 use crate::{SqliteStore, blobs, tables};
 
 /// Rows freed in one transaction. Each has rows in some other tables, on pages here and there.

@@ -8,7 +8,7 @@ use crate::SqliteStore;
 use crate::error::from_sqlite;
 use crate::fences::check_document;
 use crate::read::rows;
-use crate::upkeep::in_transaction;
+use crate::tables::in_transaction;
 
 const COLUMNS: &str = "SELECT id, account, json, created FROM registry WHERE kind = ?1";
 

@@ -1,6 +1,6 @@
 //! Single rows: how each table is written and read. `commit` decides which rows a commit writes.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use threadkeep_model::{
     Account, BlobId, Body, Derived, Head, ItemIs, ItemKind, Kind, MessageId, Position, QueuedId, Record, SegmentId,
     ThreadId, Timestamp,
@@ -200,6 +200,14 @@ pub(crate) fn put_blob(connection: &Connection, id: &BlobId, bytes: &[u8]) -> Re
         insert.execute(params![place, chunk, bytes_sum(chunk, place)]).map_err(from_sqlite)?;
     }
     Ok(())
+}
+
+/// Does some work in a transaction of its own: all of it is written, or nothing.
+pub(crate) fn in_transaction<T>(connection: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
+    let result = work(&transaction)?;
+    transaction.commit().map_err(from_sqlite)?;
+    Ok(result)
 }
 
 /// Writes a thread that was not there, but for its terms.

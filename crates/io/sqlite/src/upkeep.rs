@@ -1,6 +1,6 @@
 //! Rebuilding what is derived, and taking in what another store exported. Garbage collection is next door, in `gc`.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, BlobId, Body, Caller, Entry, Kind, Position, Record, SegmentId, Thread, ThreadId};
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
@@ -15,8 +15,8 @@ use crate::fences::take_out_documents;
 use crate::registry::put;
 use crate::snapshot::FileSnapshot;
 use crate::tables::{
-    self, EntryPlace, EntryRow, delete_thread, insert_derived, insert_derived_again, insert_thread, is_deleted,
-    put_blob,
+    self, EntryPlace, EntryRow, delete_thread, in_transaction, insert_derived, insert_derived_again, insert_thread,
+    is_deleted, put_blob,
 };
 use crate::terms::Pending;
 use crate::writer::Job;
@@ -96,13 +96,6 @@ impl Upkeep for SqliteStore {
             Ok(())
         })
     }
-}
-
-pub(crate) fn in_transaction<T>(connection: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
-    let result = work(&transaction)?;
-    transaction.commit().map_err(from_sqlite)?;
-    Ok(result)
 }
 
 pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {

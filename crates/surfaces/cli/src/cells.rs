@@ -11,21 +11,14 @@ use toml::{Table, Value};
 
 use crate::failure::{Failure, cannot_read};
 use crate::objects::{self, ObjectsUrl};
-use crate::place::Place;
+use crate::place::{Place, cells_file};
 
-/// What the URL of a file of cells begins with.
-const SCHEME: &str = "cells:";
 /// Longest name of a cell, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The path of a file of cells, if a URL names one.
-pub(crate) fn file_of(url: &str) -> Option<&str> {
-    url.strip_prefix(SCHEME)
-}
-
 /// Refuses a command about a whole store on several cells.
 pub(crate) fn refuse(place: &Place) -> Result<(), Failure> {
-    let Some(file) = file_of(&place.url) else { return Ok(()) };
+    let Some(file) = cells_file(&place.url) else { return Ok(()) };
     let urls = CellsFile::read(file)?.shown_urls();
     let detail = "this command is about a whole store, and there are several cells";
     let problem = Problem::new(Status::Conflict, ErrorCode::OtherCell, detail);

@@ -17,7 +17,7 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use crate::embedding::EMBEDDER_KEY;
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
-use crate::place::{DEFAULT_FOLDER, STORE_FILE};
+use crate::place::{DEFAULT_FOLDER, STORE_FILE, cells_file};
 use crate::refusal::{self, near};
 use crate::settings::{JWT_SECRET, ServerSettings, Unflagged};
 use crate::text::visible;
@@ -266,7 +266,7 @@ fn safe(url: &str) -> String {
         #[cfg(feature = "postgres")]
         Ok(StoreUrl::Postgres(url)) => url.to_string(),
         Ok(StoreUrl::Sqlite(_) | StoreUrl::Memory) => url.to_owned(),
-        Err(_) if crate::cells::file_of(url).is_some() => url.to_owned(),
+        Err(_) if cells_file(url).is_some() => url.to_owned(),
         // An unknown URL may hold a password.
         Err(_) => "(not understood)".to_owned(),
     }

@@ -6,11 +6,11 @@ use clap::Args;
 use threadkeep::{Account, Invalid, MoveAccount, MoveStep, StoreUrl};
 use threadkeep_calls as calls;
 
-use crate::cells::{self, OpenCells};
+use crate::cells::OpenCells;
 use crate::context::Context;
 use crate::failure::{self, Failure};
 use crate::objects::{self, ObjectsUrl};
-use crate::place::Place;
+use crate::place::{Place, cells_file};
 use crate::progress::Bar;
 use crate::text::counted;
 
@@ -60,7 +60,7 @@ impl Copy {
     pub(crate) fn source(&self, other: &Place) -> Result<Place, Failure> {
         let (Some(from), Some(to)) = (&self.from, &self.to) else {
             let rule = "names no file of cells; an account moves between cells: --store cells:FILE";
-            let named = cells::file_of(&other.url).map(|_| other.clone());
+            let named = cells_file(&other.url).map(|_| other.clone());
             return named.ok_or_else(|| Invalid::parameter("store", rule).into());
         };
         if other.is_on_command_line() {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use threadkeep::{KEY_FILE, KeyFileAt, StoreUrl};
 
-use crate::cells;
 use crate::objects::ObjectsUrl;
 use crate::text::quoted;
 
@@ -65,7 +64,7 @@ pub(crate) struct Hints {
 impl Hints {
     fn with_store(url: &str) -> Self {
         let flags = |url: &str| format!(" --store {}", quoted(url));
-        if cells::file_of(url).is_some() {
+        if cells_file(url).is_some() {
             return Self { flags: flags(url), ..Self::default() };
         }
         match url.parse() {
@@ -181,6 +180,14 @@ fn is_missing(path: &Path) -> bool {
         Ok(metadata) => metadata.is_file() && metadata.len() == 0,
         Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
     }
+}
+
+/// What the URL of a file of cells begins with.
+const CELLS_SCHEME: &str = "cells:";
+
+/// The path of a file of cells, if a URL names one.
+pub(crate) fn cells_file(url: &str) -> Option<&str> {
+    url.strip_prefix(CELLS_SCHEME)
 }
 
 #[cfg(test)]

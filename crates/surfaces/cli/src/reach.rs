@@ -9,8 +9,8 @@ use threadkeep_client::{Client, Key, Retry, Settings};
 
 use crate::cells::{CellsFile, OpenCells};
 use crate::failure::{Failure, note};
-use crate::place::{IfMissing, Place, Reach};
-use crate::{cells, found, inside, objects};
+use crate::place::{IfMissing, Place, Reach, cells_file};
+use crate::{found, inside, objects};
 use inside::Inside;
 
 /// How long to go on trying when a server is away, unless a command has a say in it.
@@ -51,7 +51,7 @@ pub(crate) async fn reach(place: &Place, missing: IfMissing, inside: Inside) -> 
         }
         Reach::Store => {}
     }
-    if let Some(file) = cells::file_of(&place.url) {
+    if let Some(file) = cells_file(&place.url) {
         let cells = CellsFile::read(file)?.open(place)?;
         let client = inside::client(cells.home()?, Some(cells.for_server()?), inside)?;
         // Commands act for account `local`.

@@ -9,11 +9,12 @@ use threadkeep::{Engine, KeyFileAt, private};
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_server::Start;
 
-use crate::cells::{self, CellsFile};
+use crate::cells::CellsFile;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::notify::Manager;
 use crate::objects;
+use crate::place::cells_file;
 use crate::settings::ServerSettings;
 use crate::text::quoted;
 
@@ -60,7 +61,7 @@ impl Serve {
         objects::check(context.objects()).await?;
         let mut start = match context.cells() {
             Some(cells) => {
-                if let Some(file) = cells::file_of(context.store_url()) {
+                if let Some(file) = cells_file(context.store_url()) {
                     CellsFile::read(file)?.check_objects().await?;
                 }
                 let mut ready = Vec::new();
