@@ -1,7 +1,8 @@
 //! Moving an account from one cell to another, while it is written to.
 //!
-//! The first pass copies everything while others write. Then the account is frozen in both cells, and the second pass copies
-//! what came since: the pause grows with that and with the number of threads, not with the length of the log. Each pass is
+//! The account is frozen in the new cell, where nothing of it may be written but by the move. The first pass copies
+//! everything while others write to the old cell. Then the account is frozen there too, and the second pass copies what
+//! came since: the pause grows with that and with the number of threads, not with the length of the log. Each pass is
 //! read back and compared by its hash. Then the line of the directory is switched. Servers that know the old line cannot
 //! write any more: the fence of the old cell stays.
 //!
