@@ -253,7 +253,7 @@ impl Known {
         }
         let actor = self.actor(connection, &commit.caller)?;
         let mut threads = Vec::with_capacity(steps.len());
-        let mut pending = terms::Pending::filed_later();
+        let mut pending = terms::Pending::new(terms::Filing::Later);
         let mut made = Vec::new();
         for step in steps {
             match step {

@@ -493,7 +493,7 @@ mod tests {
                 ..Record::default()
             };
             let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
-            let mut pending = terms::Pending::filed_now();
+            let mut pending = terms::Pending::new(terms::Filing::Now);
             let account = Account::local();
             terms::insert_thread(&transaction, id, &account, time, time, &record, &mut pending).expect("a thread");
             pending.write(&transaction).expect("terms");

@@ -216,19 +216,21 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
 /// Terms of many threads, to be written together: in order, each page of the table is found once.
 pub(crate) struct Pending {
     rows: Vec<(i32, i64, i64)>,
-    /// Whether new threads are filed now, or wait on the shelf.
-    files_now: bool,
+    filing: Filing,
+}
+
+/// When the terms of a new thread are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filing {
+    /// With what else is pending.
+    Now,
+    /// Once many threads wait on the shelf.
+    Later,
 }
 
 impl Pending {
-    /// New threads are filed with what else is pending.
-    pub(crate) fn filed_now() -> Self {
-        Self { rows: Vec::new(), files_now: true }
-    }
-
-    /// New threads wait on the shelf.
-    pub(crate) fn filed_later() -> Self {
-        Self { rows: Vec::new(), files_now: false }
+    pub(crate) fn new(filing: Filing) -> Self {
+        Self { rows: Vec::new(), filing }
     }
 
     fn add(&mut self, thread: i64, terms: &Terms, created: Timestamp, filed: i64) {
@@ -279,7 +281,7 @@ pub(crate) fn tidy_shelf(connection: &Connection, thread: i64) -> Result<Vec<(i6
     let oldest = read::rows(connection, &oldest, params![thread, FILED_AT_ONCE as i64], |row| {
         Ok((row.get::<_, i64>(0).map_err(from_sqlite)?, row.get::<_, i64>(1).map_err(from_sqlite)?))
     })?;
-    let (mut old, mut new) = (Pending::filed_later(), Pending::filed_now());
+    let (mut old, mut new) = (Pending::new(Filing::Now), Pending::new(Filing::Now));
     let mut set = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
     for (id, minute) in &oldest {
         let Some((terms, _, created, filed)) = listed(connection, *id)? else { continue };
@@ -304,7 +306,10 @@ pub(crate) fn insert_thread(
     pending: &mut Pending,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
-    let filed = if pending.files_now { updated.minute() } else { UNFILED };
+    let filed = match pending.filing {
+        Filing::Now => updated.minute(),
+        Filing::Later => UNFILED,
+    };
     let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(

@@ -18,7 +18,7 @@ use crate::tables::{
     self, EntryPlace, EntryRow, delete_thread, in_transaction, insert_derived, insert_derived_again, insert_thread,
     is_deleted, put_blob,
 };
-use crate::terms::Pending;
+use crate::terms::{Filing, Pending};
 use crate::writer::Job;
 use crate::{SqliteStore, WRITER_CACHE_KIB, cells, keys, read, terms};
 
@@ -147,7 +147,7 @@ fn import(connection: &mut Connection, batch: &ImportBatch) -> Result<()> {
         for imported in &batch.entries {
             import_entry(connection, &mut known, imported)?;
         }
-        let mut pending = Pending::filed_now();
+        let mut pending = Pending::new(Filing::Now);
         for thread in &batch.threads {
             if is_deleted(connection, thread.id)? {
                 return Err(clash(format!("thread {} was deleted here, and stays deleted", thread.id)));
@@ -404,7 +404,7 @@ fn rebuild_thread(connection: &Connection, actors: &Actors, thread: &Thread) -> 
     for sql in ["DELETE FROM threads WHERE id = ?1", "DELETE FROM heads WHERE thread = ?1"] {
         connection.execute(sql, [key(thread.id)]).map_err(from_sqlite)?;
     }
-    let mut pending = Pending::filed_now();
+    let mut pending = Pending::new(Filing::Now);
     insert_thread(connection, thread.id, &owner, first.created, &head, &record, &mut pending)?;
     pending.write(connection)
 }
