@@ -132,7 +132,7 @@ impl Engine {
             family.next = Some(after(list, &format!("{}.{last}", end - 1)));
         }
         family.cut_off = walk.is_limited || family.next.is_some() || !family.more.is_empty();
-        self.conceal_origins(family.threads.iter_mut().collect()).await?;
+        self.conceal_origins(family.threads.iter_mut().collect(), None).await?;
         Ok(family)
     }
 }

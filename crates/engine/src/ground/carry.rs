@@ -103,12 +103,12 @@ impl Engine {
             None => None,
         };
         let engine = self.under(&at, thread, idempotency);
-        let thread = thread.unwrap_or(NO_THREAD);
+        let (named, thread) = (thread, thread.unwrap_or(NO_THREAD));
         // Neither message text nor any secret is part of a span.
         let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
         // Some calls are large: on the heap, they do not make every caller as large.
         let mut made = Box::pin(call.carry(&engine, thread)).instrument(span).await?;
-        self.conceal_origins(made.threads()).await?;
+        self.conceal_origins(made.threads(), named).await?;
         Ok(made)
     }
 

@@ -83,9 +83,12 @@ impl Engine {
     }
 
     /// Takes out of `threads` where they were forked from, unless the caller may know that thread: it may have been
-    /// public when it was forked, and private now.
-    pub(crate) async fn conceal_origins(&self, threads: Vec<&mut Thread>) -> Result<()> {
-        let known = self.known(threads.iter().filter_map(|thread| thread.record.origin_thread_id)).await?;
+    /// public when it was forked, and private now. The caller knows the thread that the call `named`: a fork of it needs
+    /// no look at it.
+    pub(crate) async fn conceal_origins(&self, threads: Vec<&mut Thread>, named: Option<ThreadId>) -> Result<()> {
+        let origins = threads.iter().filter_map(|thread| thread.record.origin_thread_id);
+        let mut known = self.known(origins.filter(|origin| Some(*origin) != named)).await?;
+        known.extend(named.map(|named| (named, Standing::Visitor)));
         threads.into_iter().for_each(|thread| conceal_origin(thread, &known));
         Ok(())
     }

@@ -153,9 +153,7 @@ impl Shared {
     /// Appends, as soon as the thread's turn comes.
     pub(crate) fn append(self: &Arc<Self>, append: Append) -> BoxFuture<'static, Result<Committed>> {
         let (reply, answer) = oneshot::channel();
-        let thread = append.thread();
-        if self.appends.begin_alone(thread) {
-            let underway = Underway { shared: Arc::clone(self), threads: HashSet::from([thread]) };
+        if let Some(underway) = self.begin_alone(append.thread()) {
             match self.lines.ready_for(self, &append) {
                 // The waiting task does the work itself, which saves two switches between threads.
                 Some((line, actor)) => {
@@ -168,6 +166,12 @@ impl Shared {
             self.begin_calls();
         }
         Box::pin(self.bounded(Leaves::Perhaps, async { answer.await.map_err(|_| closed())? }))
+    }
+
+    /// A call for this thread alone, if one may begin at once.
+    pub(crate) fn begin_alone(self: &Arc<Self>, thread: i64) -> Option<Underway> {
+        let may = self.appends.begin_alone(thread);
+        may.then(|| Underway { shared: Arc::clone(self), threads: HashSet::from([thread]) })
     }
 
     fn begin_calls(self: &Arc<Self>) {
@@ -248,7 +252,7 @@ impl Shared {
 }
 
 /// A call that is under way: when it ends, however it ends, the next one begins.
-struct Underway {
+pub(crate) struct Underway {
     shared: Arc<Shared>,
     threads: HashSet<i64>,
 }
@@ -292,7 +296,7 @@ async fn call_all(taken: Vec<(Append, Reply)>, mut underway: Underway) {
 
 /// One append on a ready connection, by the task that waits for it. If the task stops waiting, the server still
 /// finishes the append or not, and followers find out by themselves.
-async fn append_on(line: Line, append: Append, actor: i64, underway: Underway) -> Result<Committed> {
+async fn append_on(mut line: Line, append: Append, actor: i64, underway: Underway) -> Result<Committed> {
     let shared = Arc::clone(&underway.shared);
     let row = line.one(&shared, &append, actor).await.map_err(from_commit)?;
     shared.lines.put(line);

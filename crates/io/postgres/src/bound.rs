@@ -2,11 +2,14 @@
 //! which no answer came are closed.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
 use threadkeep_store::{BoxFuture, Result, StoreError};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::error::{IS_NOT_KNOWN, unanswered};
@@ -60,7 +63,50 @@ impl Shared {
     }
 }
 
+/// Work in a task of any runtime. While the task works, it is in the runtime of the store.
+struct Here<T: Send + 'static> {
+    runtime: Handle,
+    /// None once it is done.
+    work: Option<BoxFuture<'static, Result<T>>>,
+}
+
+impl<T: Send + 'static> Future for Here<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let Self { runtime, work } = &mut *self;
+        let _own = runtime.enter();
+        let done = work.as_mut().expect("it is not polled again once it is done").as_mut().poll(context);
+        if done.is_ready() {
+            *work = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for Here<T> {
+    /// A task that stops waiting leaves a statement under way. The store waits for its end instead, so that the next one to
+    /// use the connection need not.
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take() {
+            self.runtime.spawn(work);
+        }
+    }
+}
+
 impl PostgresStore {
+    /// Does `work` in the task that waits for it, within the time for a call: that saves the switches to a task of the
+    /// store and back. This is for single statements: a task that does other things meanwhile would keep the locks of a
+    /// transaction.
+    pub(crate) fn here<T: Send + 'static>(
+        &self,
+        leaves: Leaves,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T>> {
+        let work: BoxFuture<'static, _> = Box::pin(self.shared.bounded(leaves, work));
+        Box::pin(Here { runtime: self.shared.runtime.clone(), work: Some(work) })
+    }
+
     /// Runs `work` on the store's own runtime, within the time for a call.
     pub(crate) fn run<T: Send + 'static>(
         &self,

@@ -38,7 +38,6 @@ struct Found {
     /// Whose each thread is, and when it was born.
     owners: HashMap<ThreadId, (Account, Timestamp)>,
     taken: Vec<i64>,
-    segments: Vec<i64>,
     blobs: Vec<BlobId>,
     earlier: Option<Row>,
     lease_now: Timestamp,
@@ -120,18 +119,17 @@ pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed>
 /// Begins, locks, and reads all that the checks need, in one round trip.
 async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&KeyQuery>) -> Result<Found> {
     let mut locks = Vec::new();
-    let (mut heads, mut created, mut opened) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut heads, mut created) = (Vec::new(), Vec::new());
     let mut named: Vec<BlobId> = Vec::new();
     for thread in &commit.threads {
-        let (id, segment, entries): (_, _, &[NewEntry]) = match thread {
-            ThreadCommit::Create(create) => (create.thread, Some(&create.segment), &create.entries),
-            ThreadCommit::Write(write) => (write.thread, write.branch.as_ref(), &write.entries),
-            ThreadCommit::Delete { thread, .. } => (*thread, None, &[]),
+        let (id, entries): (_, &[NewEntry]) = match thread {
+            ThreadCommit::Create(create) => (create.thread, &create.entries),
+            ThreadCommit::Write(write) => (write.thread, &write.entries),
+            ThreadCommit::Delete { thread, .. } => (*thread, &[]),
         };
         let is_new = matches!(thread, ThreadCommit::Create(_));
         if is_new { &mut created } else { &mut heads }.push(key(id));
         locks.push(thread_lock(key(id)));
-        opened.extend(segment.map(|segment| segment_key(segment.id)));
         named.extend(entries.iter().flat_map(|entry| &entry.blobs));
     }
     // Threads that are created have a lock each, so two creations under one key need another one in common.
@@ -153,7 +151,6 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
             client.prepare_cached("SELECT lock_all($1, $2)").await?,
             client.prepare_cached(&sql_heads).await?,
             client.prepare_cached(sql_taken).await?,
-            client.prepare_cached("SELECT id FROM segments WHERE id = ANY($1)").await?,
             client.prepare_cached("SELECT hash FROM blobs WHERE hash = ANY($1)").await?,
             client.prepare_cached(keys::FIND).await?,
             client.prepare_cached(&processes::holding()).await?,
@@ -161,13 +158,13 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
         ))
     };
     let given = fences::given(commit);
-    let (lock, find_heads, find_taken, find_segments, find_blobs, find_earlier, find_owner, find_frozen) =
+    let (lock, find_heads, find_taken, find_blobs, find_earlier, find_owner, find_frozen) =
         prepare().await.map_err(from_postgres)?;
     // A question about nothing is not asked.
     let unless = async |nothing: bool, statement: &tokio_postgres::Statement, params: &[&(dyn ToSql + Sync)]| {
         if nothing { Ok(Vec::new()) } else { client.query(statement, params).await }
     };
-    let (begun, locked, frozen, heads, taken, segments, blobs, earlier, owner) = tokio::join!(
+    let (begun, locked, frozen, heads, taken, blobs, earlier, owner) = tokio::join!(
         biased;
         async { client.batch_execute("BEGIN").await },
         async { client.query(&lock, &[&shared.upkeep_lock, &locks]).await },
@@ -175,7 +172,6 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
         async { client.query_opt(&find_frozen, &[&given, &heads]).await },
         async { unless(heads.is_empty(), &find_heads, &[&heads]).await },
         async { unless(created.is_empty(), &find_taken, &[&created]).await },
-        async { unless(opened.is_empty(), &find_segments, &[&opened]).await },
         async { unless(blobs.is_empty(), &find_blobs, &[&blobs]).await },
         async { unless(asked.is_none(), &find_earlier, &[&first, &account, &retry, &since]).await },
         async { unless(owners.is_empty(), &find_owner, &[&owners]).await },
@@ -204,7 +200,6 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
         heads: known,
         owners,
         taken: ids(taken.map_err(from_postgres)?)?,
-        segments: ids(segments.map_err(from_postgres)?)?,
         blobs: blobs.map_err(from_postgres)?.iter().map(hash).collect::<Result<_>>()?,
         earlier: earlier.map_err(from_postgres)?.into_iter().next(),
         lease_now,
@@ -254,14 +249,11 @@ fn plan<'a>(found: &Found, commit: &'a Commit) -> Result<Vec<Step<'a>>> {
                 Step::Delete(*thread)
             }
         };
-        let (opened, entries): (_, &[NewEntry]) = match &step {
-            Step::Create(create, advanced) => (advanced.opened.as_ref(), &create.entries),
-            Step::Write(write, advanced) => (advanced.opened.as_ref(), &write.entries),
-            Step::Delete(_) => (None, &[]),
+        let entries: &[NewEntry] = match &step {
+            Step::Create(create, _) => &create.entries,
+            Step::Write(write, _) => &write.entries,
+            Step::Delete(_) => &[],
         };
-        if opened.is_some_and(|opened| found.segments.contains(&segment_key(opened.id))) {
-            return Err(StoreError::SegmentTaken);
-        }
         for blob in entries.iter().flat_map(|entry| &entry.blobs) {
             if !found.blobs.contains(blob) && !commit.blobs.iter().any(|(id, _)| id == blob) {
                 return Err(StoreError::BlobMissing { blob: *blob });

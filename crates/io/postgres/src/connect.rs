@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use threadkeep_store::{KeyQuery, Result, StoreError};
-use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, SimpleQueryMessage};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, Connection, SimpleQueryMessage, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::clock::StoreTime;
+use crate::driven::Driven;
 use crate::error::{POOL_WAIT_SECONDS, cannot_open, from_pool, pooled, silent};
 use crate::learnt::Timeline;
 use crate::replicas::Replicas;
@@ -87,6 +89,8 @@ impl Connections {
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
             .max_size(url.pool())
+            // The last one used knows the plans of its statements, and its pages are in the caches of the machine.
+            .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(Duration::from_secs(POOL_WAIT_SECONDS)))
             .create_timeout(Some(url.entry_timeout()))
             .runtime(Runtime::Tokio1)
@@ -118,18 +122,36 @@ impl Connections {
         &self,
         mut told: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<(Client, tokio::task::JoinHandle<()>)> {
-        let connecting = tokio::time::timeout(self.url.entry_timeout(), self.config.connect(self.tls.clone()));
-        let connected = connecting.await.map_err(|_| silent(&self.url))?;
-        let (client, mut connection) = connected.map_err(|error| self.unreachable(error))?;
+        let (client, mut connection) = self.connect().await?;
         let alive = tokio::spawn(async move {
             // It ends with the connection, for any reason; the holder of the client notices.
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 told(message);
             }
         });
-        let asked = tokio::time::timeout(self.url.call_timeout, self.timeline.ask(&client)).await;
-        asked.map_err(|_| silent(&self.url))?.map_err(|error| self.unreachable(error))?;
+        self.ask_timeline(&client).await?;
         Ok((client, alive))
+    }
+
+    /// The same without a task: the user of the client drives it.
+    pub(crate) async fn driven(&self) -> Result<(Client, Driven)> {
+        let (client, connection) = self.connect().await?;
+        let mut driven = Driven::new(connection);
+        driven.drive(self.ask_timeline(&client)).await?;
+        Ok((client, driven))
+    }
+
+    async fn connect(
+        &self,
+    ) -> Result<(Client, Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>)> {
+        let connecting = tokio::time::timeout(self.url.entry_timeout(), self.config.connect(self.tls.clone()));
+        let connected = connecting.await.map_err(|_| silent(&self.url))?;
+        connected.map_err(|error| self.unreachable(error))
+    }
+
+    async fn ask_timeline(&self, client: &Client) -> Result<()> {
+        let asked = tokio::time::timeout(self.url.call_timeout, self.timeline.ask(client)).await;
+        asked.map_err(|_| silent(&self.url))?.map_err(|error| self.unreachable(error))
     }
 
     /// Why no connection of its own could be had.

@@ -19,9 +19,11 @@ mod codec;
 mod commit;
 mod connect;
 mod derived;
+mod driven;
 mod error;
 mod feed;
 mod fences;
+mod fork;
 mod import;
 mod items;
 mod keys;
@@ -51,7 +53,7 @@ use std::sync::atomic::AtomicI64;
 
 use threadkeep_model::{
     Account, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
-    SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Visibility,
+    SegmentId, Thread, ThreadId, ThreadName, Visibility,
 };
 use threadkeep_store::{
     Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
@@ -62,10 +64,12 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::append::{Append, Appends};
+use crate::bound::Leaves;
 pub use crate::clock::Clock;
 use crate::clock::StoreTime;
 use crate::codec::Actors;
 use crate::connect::{Connections, upkeep_lock};
+use crate::fork::Fork;
 use crate::quick::{Lines, Listed};
 pub use crate::url::PostgresUrl;
 pub use crate::visit::visit;
@@ -200,11 +204,19 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Tells followers of all threads of a commit.
+    fn tell_all(&self, commit: &Commit) {
+        fail::fail_point!("postgres-after-commit", |_| std::process::abort());
+        commit.threads.iter().for_each(|thread| self.tell(thread.thread()));
+    }
+}
+
 /// Runs a read on a connection of the pool; again on another one if the server hung up meanwhile.
 macro_rules! reading {
     ($store:expr, |$client:ident, $shared:ident| $read:expr) => {{
         let $shared = Arc::clone(&$store.shared);
-        $store.run(async move {
+        $store.here($crate::bound::Leaves::Nothing, async move {
             let mut again = $crate::READ_AGAIN_MAX;
             loop {
                 let $client = $shared.connections.get().await?;
@@ -224,17 +236,21 @@ impl Store for PostgresStore {
             return self.shared.append(Append(commit));
         }
         let shared = Arc::clone(&self.shared);
-        self.run_write(async move {
-            let committed = commit::apply(&shared, &commit).await?;
-            fail::fail_point!("postgres-after-commit", |_| std::process::abort());
-            for thread in &commit.threads {
-                shared.tell(match thread {
-                    ThreadCommit::Create(create) => create.thread,
-                    ThreadCommit::Write(write) => write.thread,
-                    ThreadCommit::Delete { thread, .. } => *thread,
-                });
+        Box::pin(async move {
+            if Fork::of(&commit).is_some() {
+                let (quick, fork) = (Arc::clone(&shared), commit.clone());
+                let forked = self.here(Leaves::Perhaps, async move { quick.quick_fork(&fork).await });
+                if let Some(committed) = forked.await? {
+                    shared.tell_all(&commit);
+                    return Ok(committed);
+                }
             }
-            Ok(committed)
+            self.run_write(async move {
+                let committed = commit::apply(&shared, &commit).await?;
+                shared.tell_all(&commit);
+                Ok(committed)
+            })
+            .await
         })
     }
 

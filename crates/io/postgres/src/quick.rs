@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use threadkeep_model::{Committed, Kind, Role, ThreadCommitted, Write};
+use threadkeep_model::{Caller, Committed, Kind, Role, ThreadCommitted, Write};
 use threadkeep_store::Result;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
@@ -17,6 +17,7 @@ use crate::bound::Leaves;
 use crate::call::{Lost, appended_sum, inline};
 use crate::codec::{HEAD_WIDTH, head, key, rest};
 use crate::connect::{Connections, thread_lock};
+use crate::driven::Driven;
 use crate::learnt::{Learnt, Timeline};
 use crate::statement::in_order;
 use crate::tables::message_columns;
@@ -26,9 +27,15 @@ use crate::{Clock, Shared};
 #[derive(Default)]
 pub(crate) struct Lines(Mutex<Vec<Line>>);
 
-/// A connection for quick appends.
+/// A connection for quick appends. The append that uses it drives it.
 pub(crate) struct Line {
     client: Client,
+    driven: Driven,
+    statements: Prepared,
+}
+
+/// The statements of a line.
+struct Prepared {
     begin: Statement,
     lock: Statement,
     quick: Statement,
@@ -38,6 +45,8 @@ pub(crate) struct Line {
     many: Statement,
     many_unlisted: Statement,
     commit: Statement,
+    /// Prepared with the first fork.
+    fork: Option<Statement>,
 }
 
 /// Minutes under which threads are listed at the least. They only grow, so a thread that was listed under this minute
@@ -68,8 +77,8 @@ impl Lines {
     fn idle(&self) -> Option<Line> {
         let mut lines = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         // Those on which the server hung up are dropped here.
-        while let Some(line) = lines.pop() {
-            if !line.client.is_closed() {
+        while let Some(mut line) = lines.pop() {
+            if line.driven.is_open() {
                 return Some(line);
             }
         }
@@ -103,21 +112,11 @@ impl Shared {
     }
 
     async fn quick_unbounded(&self, appends: &[&Append]) -> Result<Vec<Option<Row>>, Lost> {
-        let line = match self.lines.idle() {
-            Some(line) => line,
-            None => Line::open(&self.connections).await.map_err(Lost::Before)?,
-        };
+        let mut line = self.line().await.map_err(Lost::Before)?;
         // After the line, whose server is the one that knows the rows.
         let mut actors = Vec::with_capacity(appends.len());
         for append in appends {
-            let caller = &append.0.caller;
-            actors.push(match self.actors.known(caller) {
-                Some(actor) => actor,
-                None => {
-                    let client = self.connections.get().await.map_err(Lost::Before)?;
-                    self.actors.id(&client, caller).await.map_err(Lost::Before)?
-                }
-            });
+            actors.push(self.actor(&append.0.caller).await.map_err(Lost::Before)?);
         }
         let rows = match (appends, &actors[..]) {
             ([append], [actor]) => line.one(self, append, *actor).await.map(|row| vec![row]),
@@ -131,41 +130,48 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// A line that is free, or a new one.
+    pub(crate) async fn line(&self) -> Result<Line> {
+        match self.lines.idle() {
+            Some(line) => Ok(line),
+            None => Line::open(&self.connections).await,
+        }
+    }
+
+    /// The row of a caller's account and actor.
+    pub(crate) async fn actor(&self, caller: &Caller) -> Result<i64> {
+        match self.actors.known(caller) {
+            Some(actor) => Ok(actor),
+            None => self.actors.id(&self.connections.get().await?, caller).await,
+        }
+    }
+}
+
 impl Line {
     async fn open(connections: &Connections) -> Result<Self> {
-        let (client, _) = connections.apart(|_| {}).await?;
-        let prepare = async || -> Result<_, tokio_postgres::Error> {
-            Ok((
-                client.prepare("BEGIN").await?,
-                client.prepare(LOCK_WHAT_IS_FREE).await?,
-                client.prepare(&QUICK).await?,
-                client.prepare(&QUICK_UNLISTED).await?,
-                client.prepare(&QUICK_LOCKING).await?,
-                client.prepare(&QUICK_LOCKING_UNLISTED).await?,
-                client.prepare(&MANY).await?,
-                client.prepare(&MANY_UNLISTED).await?,
-                client.prepare("COMMIT").await?,
-            ))
+        let (client, mut driven) = connections.driven().await?;
+        let prepare = async {
+            Ok(Prepared {
+                begin: client.prepare("BEGIN").await?,
+                lock: client.prepare(LOCK_WHAT_IS_FREE).await?,
+                quick: client.prepare(&QUICK).await?,
+                quick_unlisted: client.prepare(&QUICK_UNLISTED).await?,
+                quick_locking: client.prepare(&QUICK_LOCKING).await?,
+                quick_locking_unlisted: client.prepare(&QUICK_LOCKING_UNLISTED).await?,
+                many: client.prepare(&MANY).await?,
+                many_unlisted: client.prepare(&MANY_UNLISTED).await?,
+                commit: client.prepare("COMMIT").await?,
+                fork: None,
+            })
         };
-        let (begin, lock, quick, quick_unlisted, quick_locking, quick_locking_unlisted, many, many_unlisted, commit) =
-            prepare().await.map_err(|error| connections.unreachable(error))?;
-        Ok(Self {
-            client,
-            begin,
-            lock,
-            quick,
-            quick_unlisted,
-            quick_locking,
-            quick_locking_unlisted,
-            many,
-            many_unlisted,
-            commit,
-        })
+        let statements = driven.drive(prepare).await.map_err(|error| connections.unreachable(error))?;
+        Ok(Self { client, driven, statements })
     }
 
     /// One statement, and a transaction by itself.
     pub(crate) async fn one(
-        &self,
+        &mut self,
         shared: &Shared,
         append: &Append,
         actor: i64,
@@ -175,18 +181,34 @@ impl Line {
         params.extend([&shared.upkeep_lock as &(dyn ToSql + Sync), &lock]);
         let minute = append.0.time.minute();
         if shared.listed.reaches(append.thread(), minute) {
-            return self.client.query_opt(&self.quick_locking_unlisted, &params).await;
+            let statement = &self.statements.quick_locking_unlisted;
+            return self.driven.drive(self.client.query_opt(statement, &params)).await;
         }
-        let row = self.client.query_opt(&self.quick_locking, &params).await?;
+        let row = self.driven.drive(self.client.query_opt(&self.statements.quick_locking, &params)).await?;
         if row.is_some() {
             shared.listed.note(append.thread(), minute);
         }
         Ok(row)
     }
 
+    /// The statement of a fork, which is the same for all, and a transaction by itself.
+    pub(crate) async fn fork(
+        &mut self,
+        fork: &crate::statement::Statement<'_>,
+    ) -> Result<Option<Row>, tokio_postgres::Error> {
+        let statement = match &self.statements.fork {
+            Some(prepared) => prepared,
+            None => {
+                let prepared = self.driven.drive(self.client.prepare(fork.sql())).await?;
+                self.statements.fork.insert(prepared)
+            }
+        };
+        self.driven.drive(self.client.query_opt(statement, fork.params())).await
+    }
+
     /// One statement for appends to as many threads.
     async fn many(
-        &self,
+        &mut self,
         shared: &Shared,
         appends: &[&Append],
         actors: &[i64],
@@ -201,10 +223,11 @@ impl Line {
         let locks: Vec<i64> = appends.iter().map(|append| thread_lock(append.thread())).collect();
         let lease_now = values.first().and_then(|values| values.lease_now);
         let is_listed = |append: &&Append| shared.listed.reaches(append.thread(), append.0.time.minute());
-        let statement = if appends.iter().all(is_listed) { &self.many_unlisted } else { &self.many };
+        let statement =
+            if appends.iter().all(is_listed) { &self.statements.many_unlisted } else { &self.statements.many };
         let rows = self
-            .client
-            .query(
+            .driven
+            .drive(self.client.query(
                 statement,
                 &[
                     &shared.upkeep_lock,
@@ -225,7 +248,7 @@ impl Line {
                     &column!(body),
                     &column!(sum),
                 ],
-            )
+            ))
             .await?;
         let mut written: Vec<Option<Row>> = appends.iter().map(|_| None).collect();
         for row in rows {
@@ -241,7 +264,7 @@ impl Line {
 
     /// A statement each, in one transaction that holds all locks before the first of them.
     async fn several(
-        &self,
+        &mut self,
         shared: &Shared,
         appends: &[&Append],
         actors: &[i64],
@@ -250,17 +273,17 @@ impl Line {
         let values: Vec<Values<'_>> = values.collect();
         let keys: Vec<i64> = appends.iter().map(|append| thread_lock(append.thread())).collect();
         let numbers: Vec<i32> = (0..appends.len() as i32).collect();
-        let mut requests: Vec<(&Statement, Vec<&(dyn ToSql + Sync)>)> = vec![(&self.begin, vec![])];
-        requests.push((&self.lock, vec![&shared.upkeep_lock, &keys]));
+        let mut requests: Vec<(&Statement, Vec<&(dyn ToSql + Sync)>)> = vec![(&self.statements.begin, vec![])];
+        requests.push((&self.statements.lock, vec![&shared.upkeep_lock, &keys]));
         let is_listed = |append: &&Append| shared.listed.reaches(append.thread(), append.0.time.minute());
         let listed: Vec<bool> = appends.iter().map(is_listed).collect();
         requests.extend(values.iter().zip(&numbers).zip(&listed).map(|((values, n), listed)| {
-            let statement = if *listed { &self.quick_unlisted } else { &self.quick };
+            let statement = if *listed { &self.statements.quick_unlisted } else { &self.statements.quick };
             (statement, values.params(n))
         }));
-        requests.push((&self.commit, vec![]));
+        requests.push((&self.statements.commit, vec![]));
         let sent = requests.iter().map(|(statement, params)| self.client.query_opt(*statement, params));
-        let answers = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let answers = self.driven.drive(in_order(sent)).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         // Those of the beginning, the locks and the end say nothing.
         let rows: Vec<Option<Row>> = answers.into_iter().skip(2).take(appends.len()).collect();
         for (append, _) in appends.iter().zip(&rows).filter(|(_, row)| row.is_some()) {

@@ -35,9 +35,35 @@ impl<'a> Statement<'a> {
         &self.params
     }
 
+    /// One statement of this one, which begins with `WITH` and a table, of `parts`, which may name that table, and of
+    /// `last`, a query of it. The parts see nothing of what the others write.
+    pub(crate) fn with(self, parts: Vec<Statement<'a>>, last: &str) -> Self {
+        let (mut sql, mut params) = (self.sql.into_owned(), self.params);
+        for (number, part) in parts.into_iter().enumerate() {
+            sql.push_str(&format!(", part{number} AS ("));
+            push_shifted(&mut sql, &part.sql, params.len());
+            sql.push(')');
+            params.extend(part.params);
+        }
+        sql.push(' ');
+        sql.push_str(last);
+        Self { sql: sql.into(), params }
+    }
+
     /// Ends the transaction. If a statement before it failed, the server takes all back.
     pub(crate) fn commit() -> Self {
         Self::new("COMMIT", Vec::new())
+    }
+}
+
+/// Adds a statement to another one that has `before` values: `$1` becomes the first after those.
+fn push_shifted(all: &mut String, sql: &str, before: usize) {
+    let mut pieces = sql.split('$');
+    all.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        let number: usize = piece[..digits].parse().expect("every $ in a statement is followed by a number");
+        all.push_str(&format!("${}{}", number + before, &piece[digits..]));
     }
 }
 

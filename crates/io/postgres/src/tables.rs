@@ -145,6 +145,11 @@ impl Records {
 }
 
 impl Rows {
+    /// None yet, in a transaction that gave `told` numbers within its feed to others.
+    pub(crate) fn after(told: i32) -> Self {
+        Self { told, ..Self::default() }
+    }
+
     /// The next number within the feed of this transaction.
     fn tell(&mut self) -> i32 {
         self.told += 1;
@@ -255,12 +260,14 @@ impl Rows {
     pub(crate) async fn write(&self, client: &Object, more: Vec<Statement<'_>>) -> Result<(), tokio_postgres::Error> {
         let checkpoints = self.derived.checkpoints();
         let mut statements = Vec::new();
-        self.push_segments(&mut statements);
+        let births = self.births();
+        if !births.is_empty() {
+            let feed = Statement::new("WITH f AS MATERIALIZED (SELECT feed_start() AS start)", Vec::new());
+            statements.push(feed.with(births, "SELECT FROM f"));
+        }
         self.push_entries(&mut statements);
         statements.extend(self.derived.statements("feed_start()", &checkpoints));
-        self.push_threads(&mut statements);
         self.push_heads(&mut statements);
-        statements.extend(self.new_listed.terms());
         statements.extend(self.listed.new_terms());
         let ids: Vec<i64> = self.buried.iter().map(|(id, ..)| key(*id)).collect();
         let rests: Vec<Vec<u8>> = self.buried.iter().map(|(id, ..)| rest(*id)).collect();
@@ -277,6 +284,16 @@ impl Rows {
         run(client, &statements).await
     }
 
+    /// The statements that write new segments and threads, as parts of one. They take the place in the feed from the row
+    /// of `f`; without a row they write nothing.
+    pub(crate) fn births(&self) -> Vec<Statement<'_>> {
+        let mut statements = Vec::new();
+        self.push_segments(&mut statements);
+        self.push_threads(&mut statements);
+        statements.extend(self.new_listed.terms("f, "));
+        statements
+    }
+
     fn push_segments<'a>(&'a self, statements: &mut Vec<Statement<'a>>) {
         let rows = &self.segments;
         if rows.id.is_empty() {
@@ -284,8 +301,7 @@ impl Rows {
         }
         let [messages, changes, files, values] = &rows.bounds;
         statements.push(Statement::new(
-            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
-             INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files, u.vals,
+            "INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files, u.vals,
                  u.birth, u.created, f.start + u.n, u.account, u.record
              FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bigint[], $13::text[],
@@ -372,9 +388,9 @@ impl Rows {
         statements.push(Statement::new(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
                  visibility, parent, filed)
-             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
+             SELECT u.* FROM f, unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::smallint[], $12::smallint[], $13::bigint[],
-                 $8::bigint[])",
+                 $8::bigint[]) u",
             vec![
                 &rows.id,
                 &rows.rest,
@@ -395,9 +411,9 @@ impl Rows {
         statements.push(Statement::new(
             "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
                  steps, bytes, last_user, last_state, work)
-             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+             SELECT u.* FROM f, unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-                 $14::bigint[], $15::bigint[], $16::bytea[])",
+                 $14::bigint[], $15::bigint[], $16::bytea[]) u",
             vec![
                 &heads.thread,
                 &rows.rest,

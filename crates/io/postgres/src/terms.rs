@@ -66,24 +66,30 @@ impl ListedRows {
         }
     }
 
-    /// The statements that write the terms, after the rows of the threads.
-    pub(crate) fn terms(&self) -> Vec<Statement<'_>> {
+    /// The statements that write the terms, after the rows of the threads. `from` is another table to select from, whose
+    /// one row lets them write, with a comma.
+    pub(crate) fn terms(&self, from: &str) -> Vec<Statement<'_>> {
         if self.id.is_empty() {
             return Vec::new();
         }
         let [by_change, by_birth] = &self.own;
         let own = Statement::new(
-            "INSERT INTO thread_terms AS o (thread, by_change, by_birth)
-             SELECT u.thread, u.a::integer[], u.b::integer[]
-             FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
-             ON CONFLICT (thread) DO UPDATE SET by_change = excluded.by_change, by_birth = excluded.by_birth
-             WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (excluded.by_change, excluded.by_birth)",
+            format!(
+                "INSERT INTO thread_terms AS o (thread, by_change, by_birth)
+                 SELECT u.thread, u.a::integer[], u.b::integer[]
+                 FROM {from}unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
+                 ON CONFLICT (thread) DO UPDATE SET by_change = excluded.by_change, by_birth = excluded.by_birth
+                 WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (excluded.by_change, excluded.by_birth)"
+            ),
             vec![&self.id, by_change, by_birth],
         );
         let terms = Statement::new(
-            "INSERT INTO terms SELECT u.term, coalesce(u.bucket, (SELECT t.filed FROM threads t WHERE t.id = u.thread)),
-                 u.thread
-             FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u(term, bucket, thread) ON CONFLICT DO NOTHING",
+            format!(
+                "INSERT INTO terms
+                 SELECT u.term, coalesce(u.bucket, (SELECT t.filed FROM threads t WHERE t.id = u.thread)), u.thread
+                 FROM {from}unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u(term, bucket, thread)
+                 ON CONFLICT DO NOTHING"
+            ),
             vec![&self.term, &self.bucket, &self.thread],
         );
         vec![own, terms]
@@ -91,7 +97,7 @@ impl ListedRows {
 
     /// The same for threads that may have had others before: those go first.
     pub(crate) fn new_terms(&self) -> Vec<Statement<'_>> {
-        let mut statements = self.terms();
+        let mut statements = self.terms("");
         if !statements.is_empty() {
             let [by_change, by_birth] = &self.own;
             let forget = Statement::new(
@@ -119,7 +125,7 @@ impl ListedRows {
                 &[&self.id, &minutes, &self.project, &self.lifecycle, &self.visibility, &self.parent],
             )
             .await?;
-        for statement in self.terms() {
+        for statement in self.terms("") {
             client.execute(statement.sql(), statement.params()).await?;
         }
         Ok(())

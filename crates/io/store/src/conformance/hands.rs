@@ -136,6 +136,12 @@ impl Hands {
     /// A fork of `parent` with these bounds, told to the parent in the same commit.
     pub async fn fork(&self, parent: ThreadId, bounds: Bounds) -> ThreadId {
         let child = self.thread_id();
+        self.done(self.forking(parent, bounds, child, Expect::default()).await).await;
+        child
+    }
+
+    /// The commit of such a fork, of a parent that is as expected.
+    pub async fn forking(&self, parent: ThreadId, bounds: Bounds, child: ThreadId, expect: Expect) -> Commit {
         let head = self.head(parent).await;
         let at = self.entry(head.segment, bounds.messages).await;
         let link = Some(Link { parent: head.segment, bounds });
@@ -146,8 +152,7 @@ impl Hands {
         let told = NewEntry::new(&Entry::Forked(Forked { child, index: Some(0), anchor }));
         let create =
             Create { thread: child, account: Account::local(), record, segment, entries: Vec::new(), created: None };
-        self.done(self.commit(vec![self.write(parent, vec![told]), ThreadCommit::Create(create)])).await;
-        child
+        self.commit(vec![self.write_expecting(parent, expect, vec![told]), ThreadCommit::Create(create)])
     }
 
     /// Deletes a thread for good.

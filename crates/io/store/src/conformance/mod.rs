@@ -122,6 +122,8 @@ macro_rules! conformance_tests {
                  a_list_is_newest_first_and_pages_are_stable_under_inserts,
                  a_list_keeps_accounts_agents_and_archived_apart,
                  relations_are_seen_from_both_ends,
+                 a_fork_that_is_refused_makes_no_thread_and_tells_its_parent_nothing,
+                 forks_and_appends_of_one_thread_at_once_all_hold,
                  checkpoints_are_listed_in_order_and_a_name_moves,
                  a_deleted_thread_is_gone_and_its_id_stays_refused,
                  threads_are_found_by_prefix;

@@ -192,6 +192,58 @@ pub async fn relations_are_seen_from_both_ends(hands: Hands) {
     assert_eq!(hands.stores.store.relations(vec![child, parent]).await.expect("a read"), [vec![], vec![]]);
 }
 
+pub async fn a_fork_that_is_refused_makes_no_thread_and_tells_its_parent_nothing(hands: Hands) {
+    let parent = hands.thread(&["a", "b"]).await;
+    let (living, gone) = (hands.thread(&[]).await, hands.thread(&[]).await);
+    hands.delete(gone).await;
+    let (before, bounds) = (hands.head(parent).await, Bounds::all(Position(1)));
+    let other_version = Expect { version: Some(Position(7)), ..Expect::default() };
+    let other_era = Expect { era: Some(before.era + 1), ..Expect::default() };
+    let new = hands.thread_id();
+    for (child, expect) in
+        [(living, Expect::default()), (gone, Expect::default()), (new, other_version), (new, other_era)]
+    {
+        let refused = hands.try_commit(hands.forking(parent, bounds, child, expect).await).await;
+        let is_as_said = match &refused {
+            Err(StoreError::ThreadTaken { thread }) => *thread == child,
+            Err(StoreError::VersionConflict { .. }) => expect == other_version,
+            Err(StoreError::EraMoved { .. }) => expect == other_era,
+            _ => false,
+        };
+        assert!(is_as_said, "{refused:?}");
+    }
+    assert_eq!(hands.head(parent).await, before);
+    assert_eq!(hands.stores.store.relations(vec![parent]).await.expect("a read"), [vec![]]);
+    assert_eq!(hands.stores.store.thread(new.into()).await.expect("a read"), None);
+    hands.done(hands.forking(parent, bounds, new, Expect::at(before.era, Some(before.version))).await).await;
+    assert_eq!(hands.head(parent).await.version, before.version.next());
+    let wrong = hands.stores.upkeep.check_lists(9).await.expect("a check");
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+pub async fn forks_and_appends_of_one_thread_at_once_all_hold(hands: Hands) {
+    const EACH: u64 = 12;
+    let parent = hands.thread(&["a"]).await;
+    let mut commits = Vec::new();
+    for n in 0..EACH {
+        commits.push(hands.forking(parent, Bounds::all(Position(1)), hands.thread_id(), Expect::default()).await);
+        commits.push(hands.commit(vec![hands.write(parent, vec![said(&n.to_string())])]));
+    }
+    let tasks = tokio::task::LocalSet::new();
+    for commit in commits {
+        let store = hands.stores.store.clone();
+        tasks.spawn_local(async move { drop(store.commit(commit).await.expect("a commit that holds")) });
+    }
+    tasks.await;
+    assert_eq!(hands.head(parent).await.version, Position(1 + 2 * EACH));
+    assert_eq!(hands.texts(parent).await.len() as u64, 1 + EACH);
+    let relations = &hands.stores.store.relations(vec![parent]).await.expect("a read")[0];
+    let mut made: Vec<u64> = relations.iter().map(|(relation, ..)| relation.made.position.0).collect();
+    made.sort_unstable();
+    made.dedup();
+    assert_eq!(made.len() as u64, EACH, "each fork has an entry of its own");
+}
+
 pub async fn checkpoints_are_listed_in_order_and_a_name_moves(hands: Hands) {
     let thread = hands.thread(&["a"]).await;
     for (name, version) in [("one", 1), ("two", 2), ("one", 3)] {

@@ -64,6 +64,8 @@ pub(super) struct Effort {
     /// How long after its last request a server is idle.
     pub(super) idle_after: Duration,
     pub(super) writes: usize,
+    /// Writes of a kind one after the other: in SQLite twice as many as are filed together.
+    pub(super) filed_writes: usize,
     /// Links of a chain of forks.
     pub(super) chain: usize,
 }
@@ -79,6 +81,7 @@ impl Effort {
                 soak_for: millis(600),
                 idle_after: millis(100),
                 writes: 20,
+                filed_writes: 20,
                 chain: 60,
             },
             false => Self {
@@ -88,6 +91,7 @@ impl Effort {
                 soak_for: millis(360_000),
                 idle_after: millis(30_000),
                 writes: 400,
+                filed_writes: 1_024,
                 chain: 1_000,
             },
         }

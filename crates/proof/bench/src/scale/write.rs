@@ -8,7 +8,7 @@ use super::generate::some_thread;
 use super::site::Site;
 use super::table::{Aim, Measured};
 use crate::Result;
-use crate::bench::{SLICES, text};
+use crate::bench::text;
 use crate::http::client::{Client, Target};
 use crate::http::serving::Serving;
 use crate::meter::Spent;
@@ -42,10 +42,15 @@ enum Where {
 impl Write {
     const ALL: [Write; 5] = [
         Write::Append(Where::One),
+        Write::Fork(Where::One),
         Write::Append(Where::Random),
         Write::Append(Where::Again),
-        Write::Fork(Where::One),
         Write::Fork(Where::Random),
+    ];
+    /// Forks, each with the append that it is compared with.
+    const BESIDE: [(&str, Write, Write); 2] = [
+        ("one thread", Write::Fork(Where::One), Write::Append(Where::One)),
+        ("random threads", Write::Fork(Where::Random), Write::Append(Where::Again)),
     ];
 
     fn name(self) -> &'static str {
@@ -94,27 +99,35 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// By one client, over one connection.
+/// By one client, over one connection. As many writes of a kind come before those that are measured: a store files threads
+/// in lists many at a time, and the first of a kind would pay for the kind before it.
 fn over_http(site: &Site) -> Result<Vec<Measured>> {
     let (serving, target) = site.serve()?;
-    let requests = |write: Write, from: usize| -> Vec<Vec<u8>> {
-        (from..from + site.effort.writes).map(|n| write.request(site, &target, n)).collect()
-    };
+    let writes = site.effort.filed_writes;
     let (mut measured, mut cpus) = (Vec::new(), Vec::new());
     for write in Write::ALL {
-        send(site, &serving, &requests(write, site.effort.writes)[..site.effort.writes / 4])?;
-        let (time, cpu) = send(site, &serving, &requests(write, 0))?;
+        let requests = |from: usize| (from..from + writes).map(|n| write.request(site, &target, n)).collect::<Vec<_>>();
+        // `Again` is measured on the threads that `Random` was measured on.
+        send(site, &serving, &requests(if write == Write::Append(Where::Again) { 0 } else { writes }))?;
+        let (time, cpu) = send(site, &serving, &requests(0))?;
         let line = |what: &str, value| Measured::new(format!("HTTP: {}: {what}", write.name()), Unit::Micros, value);
         measured.push(line("time", time).aim_if(write == Write::Append(Where::Again), Aim::Growth(APPEND_GROWTH_MAX)));
         measured.push(line("CPU", cpu));
-        cpus.push(cpu);
+        cpus.push((write, cpu));
     }
     serving.stop()?;
-    let line = |of: &str, value| Measured::new(format!("HTTP: fork beside an append, {of}: CPU"), Unit::Times, value);
-    let aim = |line: Measured| line.aim_if(!site.bench.is_on_server(), Aim::AtMost(FORK_CPU_TIMES_MAX));
-    measured.push(aim(line("one thread", cpus[3] / cpus[0])));
-    measured.push(aim(line("random threads", cpus[4] / cpus[2])));
+    for (of, fork, append) in Write::BESIDE {
+        let times = of_kind(&cpus, fork) / of_kind(&cpus, append);
+        let line = Measured::new(format!("HTTP: fork beside an append, {of}: CPU"), Unit::Times, times);
+        measured.push(line.aim_if(!site.bench.is_on_server(), Aim::AtMost(FORK_CPU_TIMES_MAX)));
+    }
     Ok(measured)
+}
+
+/// What was measured of a kind of write.
+fn of_kind<T: Copy>(measured: &[(Write, T)], kind: Write) -> T {
+    let found = measured.iter().find(|(write, _)| *write == kind);
+    found.expect("every kind is measured").1
 }
 
 /// Sends `requests` one after the other; gives the time and the server's CPU of each, in microseconds.
@@ -132,33 +145,27 @@ fn send(site: &Site, serving: &Serving, requests: &[Vec<u8>]) -> Result<(f64, f6
     Ok((each(took?), each(serving.cpu()?.saturating_sub(cpu))))
 }
 
-/// In this process, where pages can be counted. The kinds take turns.
+/// In this process, where pages can be counted.
 fn in_library(site: &Site) -> Result<Vec<Measured>> {
     let ours = Ours::open(&site.place())?;
-    let each = site.effort.writes.div_ceil(SLICES);
-    let mut spent = [Spent::default(); Write::ALL.len()];
-    for slice in 0..=SLICES {
-        for (write, spent) in Write::ALL.into_iter().zip(&mut spent) {
-            // After those of HTTP, so that random threads are others.
-            let from = 2 * site.effort.writes + slice * each;
-            let cost = Spent::on(each, || (from..from + each).try_for_each(|n| write.carry_out(site, &ours, n)))?;
-            // The first one warms up.
-            if slice > 0 {
-                *spent += cost;
-            }
-        }
-    }
+    let writes = site.effort.filed_writes;
     let on_server = site.bench.is_on_server();
-    let mut measured = Vec::new();
-    for (write, spent) in Write::ALL.into_iter().zip(&spent) {
+    let (mut measured, mut spent) = (Vec::new(), Vec::new());
+    for write in Write::ALL {
+        // After those of HTTP, so that random threads are others.
+        let carry_out = |from: usize| (from..from + writes).try_for_each(|n| write.carry_out(site, &ours, n));
+        carry_out(if write == Write::Append(Where::Again) { 2 * writes } else { 3 * writes })?;
+        let cost = Spent::on(writes, || carry_out(2 * writes))?;
         let line = |what: &str, unit, value| Measured::new(format!("library: {}: {what}", write.name()), unit, value);
-        measured.push(line("time", Unit::Micros, spent.time()));
-        measured.push(line("CPU", Unit::Micros, spent.cpu()));
+        measured.push(line("time", Unit::Micros, cost.time()));
+        measured.push(line("CPU", Unit::Micros, cost.cpu()));
         if !on_server {
-            measured.push(line("pages", Unit::Pages, spent.pages()));
+            measured.push(line("pages", Unit::Pages, cost.pages()));
         }
+        spent.push((write, cost));
     }
-    for (of, append, fork) in [("one thread", &spent[0], &spent[3]), ("random threads", &spent[2], &spent[4])] {
+    for (of, fork, append) in Write::BESIDE {
+        let (append, fork) = (of_kind(&spent, append), of_kind(&spent, fork));
         let line = |what: &str, value| {
             Measured::new(format!("library: fork beside an append, {of}: {what}"), Unit::Times, value)
         };
