@@ -95,18 +95,26 @@ impl Engine {
             Point::Message(message) => Some(self.locate(&view, message).await?),
             Point::Now | Point::Version(_) => None,
         };
-        let (cut, index, anchor) = match &named {
+        // Reads that do not need each other are made at once: on a server each is a round trip.
+        let (cut, index, anchor, closed) = match &named {
             Some(located) => {
-                let index = self.last_index_at(&view, located).await?;
-                (self.cut_after(&view, located).await?, index, Some(located.base.position))
+                let (index, cut) =
+                    tokio::try_join!(self.last_index_at(&view, located), self.cut_after(&view, located))?;
+                let closed = self.close_calls(&view, cut.count(), &[], why).await?;
+                (cut, index, Some(located.base.position), closed)
             }
             None => {
-                let anchor = match self.locate_last(&view).await? {
+                let cut = Cut { bounds: view.bounds, tally: view.tally, hidden: None };
+                let (last, count, closed) = tokio::try_join!(
+                    self.locate_last(&view),
+                    self.count_under(&view, MessageFilter::SHOWN),
+                    self.close_calls(&view, cut.count(), &[], why),
+                )?;
+                let anchor = match last {
                     Some(last) => self.anchor(parent, &last).await?,
                     None => None,
                 };
-                let index = self.count_under(&view, MessageFilter::SHOWN).await?.checked_sub(1);
-                (Cut { bounds: view.bounds, tally: view.tally, hidden: None }, index, anchor)
+                (cut, count.checked_sub(1), anchor, closed)
             }
         };
         let segment = match link(&view, cut.bounds) {
@@ -118,7 +126,6 @@ impl Engine {
             }
             None => NewSegment { id: self.new_segment(), link: None, birth: Tally::default() },
         };
-        let closed = self.close_calls(&view, cut.count(), &[], why).await?;
         let hidden = cut.hidden.map(Entry::MessagesDeleted);
         let first = hidden.into_iter().chain(closed).collect();
         // Where agents are hidden, messages or files reach further than the entries about agents.
