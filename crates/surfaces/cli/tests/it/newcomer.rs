@@ -1,6 +1,6 @@
 //! A newcomer from git, gh and shells, in a hurry: each answer names what was wrong, and nothing that was not meant.
 
-use crate::support::{Keep, run};
+use crate::support::{Keep, Terminal, run};
 
 /// A store with a thread, and files that commands trip over.
 fn keep() -> (Keep, String) {
@@ -33,3 +33,15 @@ pub fn every_noun_shows_examples_that_fit() {
     assert!(alone.contains("approvals request"), "{alone}");
 }
 
+#[test]
+#[cfg(unix)]
+pub fn a_secret_that_is_not_typed_is_not_set_and_a_terminal_without_a_name_has_no_pager() {
+    let (keep, thread) = keep();
+    let set = Terminal::new(80, 24).run(keep.command(&["env", "set", "TOKEN"]), "\n");
+    assert_eq!(set.code, Some(2), "{set:?}");
+    keep.run(&["env", "get", "TOKEN"]).refused(3, &["there is no variable TOKEN"]);
+    let mut show = keep.command(&["show", &thread]);
+    show.env_remove("TERM").env("PAGER", "false");
+    let shown = Terminal::new(80, 24).run(show, "").ok();
+    assert!(shown.contains("one") && !shown.contains('\u{1b}'), "{shown}");
+}
