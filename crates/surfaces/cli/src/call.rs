@@ -7,7 +7,7 @@ use threadkeep_calls::{At, DECLARATIONS, Declaration};
 use crate::context::{Conditions, Context};
 use crate::failure::Failure;
 use crate::input::or_stdin;
-use crate::refusal::near;
+use crate::suggest::near;
 
 /// Calls that hold a secret: their fields come by stdin alone.
 const BY_STDIN: [&str; 3] = ["set-env", "set-account-env", "supply-variables"];

@@ -14,7 +14,7 @@ use crate::commands::{self, Command};
 use crate::config::File;
 use crate::context::{Acting, Context};
 use crate::examples::with_examples;
-use crate::failure::{Failure, report};
+use crate::failure::{Failure, cannot_write, report};
 use crate::objects;
 use crate::out::Out;
 use crate::place::{Given, Hints, Place};
@@ -110,7 +110,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     match parsed {
         Ok((named, matches, cli)) => match without_store(&cli.command, &named, &matches, &file, cli.global.json) {
             Some(Ok(())) => ExitCode::SUCCESS,
-            Some(Err(failure)) => report(failure, cli.global.json, &Hints::default(), None),
+            Some(Err(failure)) => {
+                let commands = Cli::command();
+                let asked = Asked::of(&commands, &arguments);
+                let hints = Hints::default().while_running(asked.path.clone());
+                report(asked.placed(failure), cli.global.json, &hints, None)
+            }
             None => match file.unflagged() {
                 Ok(settings) => carry_out(named, cli, settings, &Asked::of(&Cli::command(), &arguments)),
                 Err(failure) => report(failure, json, &Hints::default(), None),
@@ -163,8 +168,11 @@ struct Named {
 impl Named {
     fn place(self) -> Result<Place, Failure> {
         let Self { server, store, data, objects } = self;
-        if matches!((&server, &store), (Some((_, true)), Some((_, true)))) {
-            return Err(Invalid::parameter("server", "goes without --store; name one of them").into());
+        let is_typed = |flag: bool, name: &'static str| flag.then_some(name);
+        let other = is_typed(matches!(store, Some((_, true))), "store");
+        let other = other.or_else(|| is_typed(matches!(data, Some((_, true))), "data"));
+        if let (Some((_, true)), Some(other)) = (&server, other) {
+            return Err(Invalid::parameter("server", format!("goes without --{other}; name one of them")).into());
         }
         let objects = objects.map(|(url, _)| objects::parse(&url)).transpose()?;
         Ok(Place::new(server, store, data).with_objects(objects))
@@ -239,7 +247,9 @@ fn refuse(error: &clap::Error, arguments: &[OsString], file: &File, json: bool) 
         return report(refusal::problem(error, &commands, arguments, file).into(), json, &Hints::default(), None);
     }
     // If the reader of the help has gone, that is no failure.
-    drop(error.print());
+    if let Err(Failure::Problem(problem)) = error.print().map_err(|error| cannot_write("to stdout", &error)) {
+        return report(Failure::Problem(problem), json, &Hints::default(), None);
+    }
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(Status::BadRequest.exit()),
         _ => ExitCode::SUCCESS,

@@ -51,8 +51,8 @@ pub(crate) struct Run {
     #[arg(long = "arg", value_name = "JSON")]
     args: Vec<String>,
     /// Memory of the code [default: 64MiB]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    memory: Option<usize>,
+    #[arg(long = "memory", value_name = "SIZE", value_parser = size)]
+    memory_limit_bytes: Option<usize>,
     /// Time until it is killed [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
@@ -84,7 +84,7 @@ impl Run {
             filename: name,
             execute,
             grants: self.grants.clone(),
-            memory_limit_bytes: self.memory.map(|bytes| bytes as u64),
+            memory_limit_bytes: self.memory_limit_bytes.map(|bytes| bytes as u64),
             timeout_ms: self.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             ..RunCode::default()
         })

@@ -18,9 +18,11 @@ use crate::embedding::EMBEDDER_KEY;
 use crate::failure::{Failure, cannot_read};
 use crate::out::Out;
 use crate::place::{DEFAULT_FOLDER, STORE_FILE, cells_file};
-use crate::refusal::{self, near};
+use crate::refusal;
+use crate::screen::{columns, screen};
 use crate::settings::{JWT_SECRET, ServerSettings, Unflagged};
-use crate::text::visible;
+use crate::suggest::near;
+use crate::text::{brief, visible};
 
 /// The file that is read if it exists and no other is named.
 const FILE: &str = "threadkeep.toml";
@@ -29,6 +31,8 @@ const KEY_VARIABLE: &str = "THREADKEEP_KEY";
 /// Flags of all commands that are settings, by their ids and names.
 const GLOBAL: [(&str, &str); 4] =
     [("store", "store"), ("data_folder", "data"), ("objects", "objects"), ("server", "server")];
+/// Columns for where a setting comes from, on a narrow terminal.
+const SOURCE_SHOWN: usize = 11;
 /// Commands that have the settings of a server.
 const WITH_SETTINGS: [&str; 2] = ["serve", "config"];
 
@@ -103,7 +107,8 @@ impl File {
     /// The settings of a server that commands without flags for them have, too. All others are read as well, so
     /// that a wrong one is refused wherever it is noticed first.
     pub(crate) fn unflagged(&self) -> Result<Unflagged, Failure> {
-        let mut command = ServerSettings::augment_args(Command::new("threadkeep"));
+        let known = ServerSettings::augment_args(Command::new("threadkeep"));
+        let mut command = known.clone();
         // The name of an address is looked up by the server alone.
         command = command.mut_arg("listen", |arg| arg.env(Resettable::Reset));
         let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
@@ -113,10 +118,10 @@ impl File {
             }
         }
         let none = [OsString::from("threadkeep")];
-        let read = command.clone().try_get_matches_from(&none);
+        let read = command.try_get_matches_from(&none);
         let settings = read
             .and_then(|matches| ServerSettings::from_arg_matches(&matches))
-            .map_err(|error| refusal::problem(&error, &command, &none, self))?;
+            .map_err(|error| refusal::problem(&error, &known, &none, self))?;
         settings.limits()?;
         let (checks, embedding) = (settings.checks().clone(), settings.embedding().clone());
         let (key_file, definitions) = (settings.key_file(), settings.definitions());
@@ -227,8 +232,14 @@ impl Config {
         let wide = all.iter().map(|shown| shown.name.len()).max().unwrap_or_default();
         let value = |shown: &Shown| shown.value.clone().unwrap_or_else(|| "-".to_owned());
         let value_wide = all.iter().map(|shown| value(shown).chars().count()).max().unwrap_or_default();
+        // On a narrow terminal a long value is cut, and not where it comes from.
+        let room = columns().saturating_sub(wide + SOURCE_SHOWN + 4).max(SOURCE_SHOWN);
+        let value_wide = if screen().is_terminal { value_wide.min(room) } else { value_wide };
         for one in &all {
-            out.row(format!("{:<wide$}  {:<value_wide$}  {}", one.name, value(one), one.source))?;
+            let value = value(one);
+            let fits = value.chars().count() <= value_wide;
+            let value = if fits { value } else { brief(&value, value_wide.saturating_sub(1)) };
+            out.row(format!("{:<wide$}  {value:<value_wide$}  {}", one.name, one.source))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use threadkeep::{Account, Invalid, MoveAccount, MoveStep, StoreUrl};
+use threadkeep::{Account, Error, Invalid, MoveAccount, MoveStep, StoreUrl};
 use threadkeep_calls as calls;
 
 use crate::cells::OpenCells;
@@ -150,12 +150,20 @@ fn said(step: MoveStep) -> &'static str {
 }
 
 fn parsed(flag: &str, url: &str) -> Result<StoreUrl, Failure> {
-    match url.parse()? {
+    match url.parse().map_err(|error| of_flag(flag, error))? {
         StoreUrl::Memory => {
             let rule = "memory: is empty when the command begins and gone when it ends; name a store that stays";
             Err(Invalid::parameter(flag, rule).into())
         }
         stays => Ok(stays),
+    }
+}
+
+/// A URL that names no store, refused by the name of its flag.
+fn of_flag(flag: &str, error: Error) -> Failure {
+    match error {
+        Error::Invalid(invalid) => Invalid { field: flag.to_owned(), ..invalid }.into(),
+        other => other.into(),
     }
 }
 

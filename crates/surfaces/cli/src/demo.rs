@@ -143,8 +143,8 @@ fn next(context: &mut Context, made: &Made) -> Result<(), Failure> {
         (format!("say {fork} \"And snails?\""), "go on in the fork; the other thread does not see it"),
         (format!("rollback {thread} --checkpoint \"ferns it is\""), "go back; nothing is lost"),
         (format!("rollback {thread} --undo"), "and forth again"),
-        (format!("queue {thread}"), "what waits: the subagent has an answer"),
-        (format!("begin {thread}"), "be the agent: take up what waits (then step, end)"),
+        (format!("queue list {thread}"), "what waits: the subagent has an answer"),
+        (format!("run start {thread}"), "be the agent: take up what waits (then run step, run end)"),
         (format!("tail {thread}"), "follow it, while you write in another terminal"),
         ("serve".to_owned(), "all of it over HTTP, with pages at /docs"),
     ] {

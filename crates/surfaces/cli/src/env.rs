@@ -4,11 +4,12 @@
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
-use threadkeep::{EnvName, EnvType};
+use threadkeep::{EnvName, EnvType, Invalid};
 use threadkeep_calls as calls;
 use threadkeep_calls::{At, EnvLayer, EnvVariable};
 
 use crate::context::Context;
+use crate::exclusive::interrupted;
 use crate::failure::{Failure, cannot_read};
 use crate::files::deleted;
 use crate::input::or_stdin;
@@ -61,7 +62,7 @@ impl Set {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Self { name, kind, whose } = self;
         let at = whose.find(context).await?;
-        let value = value(&name)?;
+        let value = value(&name).await?;
         let set = match at {
             Some(at) => context.client.call(at, calls::SetEnv { name, value, kind }).await?,
             None => context.client.call(At::none(), calls::SetAccountEnv { name, value, kind }).await?,
@@ -74,21 +75,32 @@ impl Set {
 }
 
 /// The value: a line that is typed without being shown, or all of stdin less its last line break.
-fn value(name: &EnvName) -> Result<String, Failure> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+async fn value(name: &EnvName) -> Result<String, Failure> {
+    if !std::io::stdin().is_terminal() {
         return or_stdin("-");
     }
     let failed = |error: std::io::Error| cannot_read("the terminal", &error);
     let mut stderr = std::io::stderr().lock();
     write!(stderr, "{name}: ").and_then(|()| stderr.flush()).map_err(failed)?;
     let hidden = Hidden::new();
-    let mut line = String::new();
-    let read = stdin.read_line(&mut line);
+    let (tell, typed) = tokio::sync::oneshot::channel();
+    // Nothing waits for this thread: the process may end while it reads.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        drop(tell.send(std::io::stdin().read_line(&mut line).map(|_| line)));
+    });
+    let read = tokio::select! {
+        // On Ctrl-C too, the terminal shows again what is typed.
+        code = interrupted() => Err(Failure::Interrupted(code)),
+        read = typed => Ok(read),
+    };
     drop(hidden);
     writeln!(stderr).map_err(failed)?;
-    read.map_err(failed)?;
-    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+    let line = read?.unwrap_or_else(|_| Ok(String::new())).map_err(failed)?;
+    match line.trim_end_matches(['\n', '\r']) {
+        "" => Err(Invalid::parameter("name", format!("no value was typed, so {name} was not set")).into()),
+        value => Ok(value.to_owned()),
+    }
 }
 
 /// While it lives, the terminal shows nothing of what is typed.

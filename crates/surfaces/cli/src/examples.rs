@@ -3,8 +3,32 @@
 
 use clap::Command;
 
-/// Commands with an example each.
+/// Examples of a noun in its help.
+const OF_A_NOUN: usize = 3;
+/// Columns of an explanation that stands below its example.
+const EXPLANATION: &str = "      ";
+
+/// Commands with an example each. A noun shows the first ones of its verbs.
 const EXAMPLES: &[&str] = &[
+    "thread update 4e36 --title \"A better title\"",
+    "thread archive 4e36",
+    "thread rm 4e36",
+    "run start 4e36",
+    "run end 4e36 @last",
+    "run list",
+    "queue add 4e36 \"Use tabs.\"",
+    "approvals request 4e36 deploy --reason \"the tests pass\"",
+    "approvals list",
+    "subagents start 4e36 researcher",
+    "files write 4e36 /notes/plan.md plan.md",
+    "files list 4e36 --recursive",
+    "files read 4e36 /notes/plan.md",
+    "kv set 4e36 build/count 3",
+    "messages edit 4e36 @last \"A better text.\"",
+    "code run hello.ts",
+    "effects add 4e36 send_reminder --delay 1h",
+    "store backup today.db",
+    "store export -o everything.jsonl",
     "approvals approve 5928a90d --reason \"go ahead\"",
     "approvals deny 5928a90d --reason \"not today\"",
     "approvals revoke 5928a90d",
@@ -99,19 +123,93 @@ pub(crate) fn with_examples(command: Command, columns: usize) -> Command {
 fn below(command: Command, path: &str, columns: usize) -> Command {
     command.mut_subcommands(|command| {
         let path = format!("{path}{} ", command.get_name());
-        if command.has_subcommands() {
-            return below(command, &path, columns);
-        }
-        let command = fitting(command, &path, columns);
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        match EXAMPLES.iter().find(|example| format!("{example} ").starts_with(&path)) {
-            Some(example) if !help.contains("Example") => {
+        let (command, most) = match command.has_subcommands() {
+            true => (below(command, &path, columns), OF_A_NOUN),
+            false => (fitting(command, &path, columns), 1),
+        };
+        let mut help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        if !help.contains("Example") {
+            let examples = EXAMPLES.iter().filter(|example| format!("{example} ").starts_with(&path)).take(most);
+            let examples: Vec<String> = examples.map(|example| format!("\n  threadkeep {example}")).collect();
+            let heading = if examples.len() > 1 { "Examples:" } else { "Example:" };
+            if !examples.is_empty() {
                 let before = if help.is_empty() { String::new() } else { format!("{help}\n\n") };
-                command.after_help(format!("{before}Example:\n  threadkeep {example}"))
+                help = format!("{before}{heading}{}", examples.concat());
             }
-            _ => command,
         }
+        if help.is_empty() { command } else { command.after_help(wrapped(&help, columns)) }
     })
+}
+
+/// The end of a help in lines that fit. Sentences are filled anew. An example that is too wide has its explanation
+/// below it, and goes on in a second line as a shell reads it.
+pub(crate) fn wrapped(help: &str, columns: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut sentences = String::new();
+    for line in help.lines().chain([""]) {
+        let is_sentence = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        if is_sentence {
+            sentences.push_str(if sentences.is_empty() { "" } else { " " });
+            sentences.push_str(line);
+            continue;
+        }
+        if !sentences.is_empty() {
+            lines.extend(filled(&sentences, "", "", columns));
+            sentences.clear();
+        }
+        if line.chars().count() <= columns {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let (example, explanation) = match line.trim_start().split_once("  ") {
+            Some((example, explanation)) => (example, explanation.trim_start()),
+            None => (line.trim_start(), ""),
+        };
+        lines.extend(filled(example, "  ", " \\", columns));
+        lines.extend(filled(explanation, EXPLANATION, "", columns));
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// `text` in lines that begin with `indent`; `more` ends each one that goes on. What is in quotation marks stays whole.
+fn filled(text: &str, indent: &str, more: &str, columns: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if is_open(last) => *last = format!("{last} {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() + more.len() <= columns => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            Some(line) => {
+                line.push_str(more);
+                let further = if more.is_empty() { indent } else { EXPLANATION };
+                lines.push(format!("{further}{word}"));
+            }
+            None => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines
+}
+
+/// Whether a quotation begins in `word` and does not end.
+fn is_open(word: &str) -> bool {
+    let mut open = None;
+    for c in word.chars() {
+        open = match (open, c) {
+            (None, '"') => Some('"'),
+            (None, '\'') if word.starts_with('\'') => Some('\''),
+            (Some(quote), c) if c == quote => None,
+            (open, _) => open,
+        };
+    }
+    open.is_some()
 }
 
 /// The same command; usage that is wider than the terminal goes on in a second line.
@@ -174,7 +272,8 @@ mod tests {
         let mut commands: Vec<(String, Command)> = vec![(String::new(), with_examples(Cli::command(), 60))];
         while let Some((path, command)) = commands.pop() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let is_told = help.contains("Example") || command.has_subcommands();
+            // The help at the top has its own.
+            let is_told = help.contains("Example") || path.is_empty();
             if !is_told && !["transfer", "complete"].contains(&command.get_name()) {
                 without.push(path.clone());
             }
@@ -182,6 +281,14 @@ mod tests {
             commands.extend(below);
         }
         assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
+    fn the_end_of_a_help_is_filled_and_an_example_can_still_be_pasted() {
+        let help = "Examples:\n  threadkeep say 4e36 \"two words\" --role assistant   say it\n\nOne line\nand another.";
+        assert_eq!(wrapped(help, 80), help.replace("line\nand", "line and"));
+        let narrow = "Examples:\n  threadkeep say 4e36 \\\n      \"two words\" --role \\\n      assistant\n      say it\n\nOne line and another.";
+        assert_eq!(wrapped(help, 29), narrow);
     }
 
     #[test]

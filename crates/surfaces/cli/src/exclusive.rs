@@ -158,7 +158,7 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, E
 }
 
 /// Resolves when the program is asked to end, with its exit code.
-async fn interrupted() -> u8 {
+pub(crate) async fn interrupted() -> u8 {
     #[cfg(unix)]
     if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         return tokio::select! {

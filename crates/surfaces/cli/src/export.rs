@@ -12,9 +12,6 @@ use crate::context::Context;
 use crate::failure::{Failure, cannot_write};
 use crate::transfer::{amp, whole_file};
 
-/// The formats beside Amp's, by which `export` is told from an export of the store.
-pub(crate) const FORMATS: [&str; 5] = ["claude-code", "openai", "markdown", "atif", "jsonl"];
-
 /// Write a thread in a format that other agents and tools read
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -43,7 +40,8 @@ enum Which {
 }
 
 fn which(text: &str) -> Result<Which, Invalid> {
-    if text == "amp" { Ok(Which::Amp) } else { text.parse().map(Which::Other) }
+    let other = |invalid: Invalid| Invalid { rule: format!("{}, amp", invalid.rule), ..invalid };
+    if text == "amp" { Ok(Which::Amp) } else { text.parse().map(Which::Other).map_err(other) }
 }
 
 impl Export {

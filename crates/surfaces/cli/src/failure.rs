@@ -62,22 +62,43 @@ pub(crate) fn note(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
-/// A file that cannot be read.
+/// A file that cannot be read. One that is no file, or no folder, is a wrong argument.
 pub(crate) fn cannot_read(what: &str, error: &io::Error) -> Failure {
-    let status = if error.kind() == io::ErrorKind::NotFound { Status::NotFound } else { Status::Unavailable };
-    Problem::new(status, ErrorCode::CannotRead, format!("cannot read {what}: {error}")).into()
+    use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+    let (status, code, why) = match error.kind() {
+        NotFound => (Status::NotFound, ErrorCode::CannotRead, "there is no such file or folder".to_owned()),
+        IsADirectory => (Status::BadRequest, ErrorCode::InvalidParameter, "it is a folder; name a file".to_owned()),
+        NotADirectory => {
+            let why = "a file stands where a folder is needed".to_owned();
+            (Status::BadRequest, ErrorCode::InvalidParameter, why)
+        }
+        _ => (Status::Unavailable, ErrorCode::CannotRead, error.to_string()),
+    };
+    Problem::new(status, code, format!("cannot read {what}: {why}")).into()
 }
 
-/// A file that cannot be written.
+/// A file that cannot be written. A path at which there can be no file is a wrong argument.
 pub(crate) fn cannot_write(what: &str, error: &io::Error) -> Failure {
+    let refused = |why: &str, hint: &'static str| {
+        let detail = format!("cannot write {what}: {why}");
+        Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).hint(hint).into()
+    };
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Closed,
         io::ErrorKind::StorageFull => {
             let detail = format!("cannot write {what}: the disk is full");
             Problem::new(Status::InsufficientStorage, ErrorCode::DiskFull, detail).into()
         }
+        io::ErrorKind::NotFound => refused("its folder does not exist", "name a file in a folder that exists"),
+        io::ErrorKind::IsADirectory => refused("it is a folder", "name a file in it"),
         _ => Problem::new(Status::Unavailable, ErrorCode::CannotWrite, format!("cannot write {what}: {error}")).into(),
     }
+}
+
+/// An update that changes nothing; `example` is one that does.
+pub(crate) fn nothing_to_change(example: &str) -> Failure {
+    let detail = "there is nothing to change: name at least one field to set or to clear";
+    Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).hint(example.to_owned()).into()
 }
 
 /// Tells of `failure` on stderr, and gives the exit code. `named` is the thread that the command was about.
@@ -111,6 +132,20 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "approval_not_found" => Some(hints.command("approvals list --state all")),
         "key_not_found" => Some(hints.command("keys list")),
         "project_not_found" => Some(hints.command("projects list")),
+        // A server speaks of its methods.
+        "project_exists" => Some(hints.command("projects update ID --name NAME")),
+        "store_not_found" if hints.names_a_file() => Some("check the path of the store".to_owned()),
+        "invalid_export" => Some(
+            "threadkeep store export -o FILE writes one; for files of other agents see threadkeep import -h".to_owned(),
+        ),
+        "memory_not_found" => Some(hints.command("memory list")),
+        "tool_not_found" => Some(hints.command("tools list")),
+        "definition_not_found" if problem.hint.is_none() => Some(hints.command("agents list")),
+        "env_not_found" => Some(hints.command("env list")),
+        "queued_not_found" => about("queue list"),
+        "injection_not_found" => about("run injections"),
+        "run_not_found" => about("run list").or_else(|| Some(hints.command("run list"))),
+        "run_over" if problem.hint.is_none() => about("run start"),
         "invalid_message_id" => about("show"),
         // A server speaks of its header. A store that refuses its password has a hint of its own.
         "unauthorized" if problem.hint.as_deref().is_none_or(|hint| hint.contains("Authorization: Bearer")) => {
@@ -127,8 +162,15 @@ fn with_hint(problem: Problem, hints: &Hints, named: Option<ThreadId>) -> Proble
         "writer_lost" if problem.hint.is_none() => about("lock take"),
         "writer_held" if problem.hint.is_none() => about("lock show"),
         "invalid_transition" if problem.hint.is_none() => about("show"),
-        "cannot_open_store" | "cannot_write" if problem.hint.is_none() => {
-            Some("check the path and its permissions; --data DIR or --store URL names another store".to_owned())
+        "cannot_read" | "cannot_write" if problem.hint.is_none() && problem.status == Status::Unavailable => {
+            Some("check the path and its permissions".to_owned())
+        }
+        "cannot_open_store" if problem.hint.is_none() => Some(match hints.names_a_file() {
+            true => "check the path and its permissions".to_owned(),
+            false => "check the path and its permissions; --data DIR or --store URL names another store".to_owned(),
+        }),
+        "unavailable" if problem.hint.is_none() && problem.detail.contains("cannot be reached") => {
+            Some("check that the database runs, and the address in --store or THREADKEEP_STORE".to_owned())
         }
         "file_not_found" | "is_a_directory" | "not_a_directory" | "directory_not_empty" => {
             about("files list").map(|command| format!("{command} --recursive"))

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use crate::examples::with_examples;
+use crate::examples::{with_examples, wrapped};
 use crate::screen::columns;
 
 /// The commands that people and agents use daily, by group, each with a line that fits. All others are named below.
@@ -47,6 +47,8 @@ const GROUPS: [(&str, &[(&str, &str)]); 5] = [
     ),
 ];
 
+/// Most columns of a help: longer lines are hard to read.
+const COLUMNS_MAX: usize = 100;
 /// Columns from which the name of a group stands beside its first command.
 const WIDE: usize = 76;
 
@@ -77,11 +79,14 @@ store cannot do it now.";
 pub(crate) fn grouped(commands: Command, arguments: &[OsString]) -> Command {
     let is_long = arguments.iter().any(|argument| argument == "--help" || argument == "help");
     let groups = groups(columns());
-    let is_help = is_long || arguments.iter().any(|argument| argument == "-h");
-    let commands = if is_help { with_examples(commands, columns()) } else { commands };
+    // Without a verb, a noun shows its help.
+    let is_alone =
+        arguments.iter().skip(1).filter(|argument| !argument.as_encoded_bytes().starts_with(b"-")).count() == 1;
+    let is_help = is_long || is_alone || arguments.iter().any(|argument| argument == "-h");
+    let columns = columns().min(COLUMNS_MAX);
+    let commands = if is_help { with_examples(commands, columns) } else { commands };
     let usage = "{about}\n{usage-heading} threadkeep COMMAND [OPTIONS]";
-    // The end of the help is wrapped to the width of the terminal.
-    commands.after_help(LONG).help_template(match is_long {
+    commands.after_help(wrapped(LONG, columns)).max_term_width(COLUMNS_MAX).help_template(match is_long {
         true => format!("{usage}\n\n{groups}{MORE}\n\nOptions of every command:\n{{options}}{{after-help}}"),
         false => format!("{usage}\n\n{groups}{MORE}"),
     })

@@ -13,11 +13,14 @@ use threadkeep_transcripts::import::{Failed, Found, Home, Ledger, Options, Searc
 use threadkeep_transcripts::shape::Source;
 
 use crate::context::Context;
+use crate::duration::time;
 use crate::editor;
 use crate::failure::{Failure, cannot_read, cannot_write};
 use crate::follow::over;
 use crate::progress::Bar;
 use crate::reading;
+use crate::refusal::cut;
+use crate::suggest::near;
 use crate::text::counted;
 
 /// The ledger of imported files, in the data folder.
@@ -49,7 +52,7 @@ pub(crate) struct Import {
     #[arg(long)]
     dry_run: bool,
     /// Only sessions that changed since then: 2026-01-31, a time in RFC 3339, or 12h, 30d
-    #[arg(long, value_name = "TIME", value_parser = since)]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| time("since", text))]
     since: Option<Timestamp>,
     /// Only sessions whose working folder is this one, or lies in it
     #[arg(long, value_name = "FOLDER")]
@@ -72,34 +75,22 @@ impl FromStr for Which {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::One) }
+        let one = |text: &str| {
+            text.parse().map(Self::One).map_err(|_| {
+                let known = Source::ALL.map(Source::as_str);
+                let near = near(text, known.to_vec());
+                let meant = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                let rule = format!("'{}' is neither a file nor auto, {}{meant}", cut(text), known.join(", "));
+                Invalid::parameter("source", rule)
+            })
+        };
+        if text == "auto" { Ok(Self::Auto) } else { one(text) }
     }
 }
 
 /// Whether `word` names an agent or all of them: else it is a file, an export of our own.
 pub(crate) fn is_source(word: &str) -> bool {
     word.parse::<Which>().is_ok()
-}
-
-/// A time, a day, or a length of time before now.
-fn since(text: &str) -> Result<Timestamp, Invalid> {
-    let rule = || Invalid::parameter("since", format!("'{text}' is not a time such as 2026-01-31, 12h or 30d"));
-    if let Ok(time) = text.parse().or_else(|_| format!("{text}T00:00:00Z").parse()) {
-        return Ok(time);
-    }
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let seconds: i64 = match unit {
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        "w" => 604_800,
-        _ => return Err(rule()),
-    };
-    let ago = number.parse::<i64>().ok().and_then(|number| number.checked_mul(seconds * 1_000_000));
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_micros());
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    Ok(Timestamp::from_micros(now - ago.ok_or_else(rule)?))
 }
 
 impl Import {
@@ -129,7 +120,7 @@ impl Import {
         }
         if self.path.is_some() && is_empty(&report) && !self.watch {
             match report.problems.first() {
-                Some(first) => return Err(unreadable(first, report.skipped).into()),
+                Some(first) => return Err(places.unreadable(first, report.skipped).into()),
                 None if self.since.is_none() && self.project.is_none() => return self.found_nothing(&places),
                 None => {}
             }
@@ -326,6 +317,19 @@ impl Places {
         all
     }
 
+    /// Nothing of it could be read: a file is the wrong one, and a server may answer later.
+    fn unreadable(&self, first: &str, skipped: u64) -> Problem {
+        let more = match skipped {
+            0 | 1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        let (status, code) = match self {
+            Self::Folders(_) => (Status::BadRequest, ErrorCode::InvalidParameter),
+            Self::Server(_) => (Status::Unavailable, ErrorCode::CannotRead),
+        };
+        Problem::new(status, code, format!("{first}{more}"))
+    }
+
     /// How they are shown: without passwords.
     fn names(&self) -> Vec<String> {
         match self {
@@ -340,15 +344,6 @@ impl Places {
 /// Whether an import found no message, new or known.
 fn is_empty(report: &ImportReport) -> bool {
     report.messages + report.edited + report.known + report.unchanged + report.deleted == 0
-}
-
-/// A place of which nothing could be read.
-fn unreadable(first: &str, skipped: u64) -> Problem {
-    let more = match skipped {
-        0 | 1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
-    };
-    Problem::new(Status::Unavailable, ErrorCode::CannotRead, format!("{first}{more}"))
 }
 
 fn looked_at(files: &[Found]) -> HashMap<PathBuf, (u64, SystemTime)> {

@@ -2,10 +2,11 @@
 
 use clap::Args;
 use threadkeep::model::{Lifecycle, Visibility};
-use threadkeep::{Invalid, Json, ThreadId, ThreadName, Timestamp};
+use threadkeep::{Json, ThreadId, ThreadName, Timestamp};
 use threadkeep_calls::{Archived, At, JsonText, ListSort, ListThreads, ThreadSummary};
 
 use crate::context::Context;
+use crate::duration::time;
 use crate::failure::Failure;
 use crate::plain::words;
 use crate::screen::{columns, screen};
@@ -19,8 +20,8 @@ const TITLE_COLUMNS_MIN: usize = 8;
 /// Show the threads, the newest change first
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every filter that is given has to hold. Times are RFC 3339, or a date for its first moment in UTC; a range includes its
-first moment (after) and ends before its last (before).
+Every filter that is given has to hold. Times are 7d for a week ago, a date for its first moment in UTC, or
+RFC 3339; a range includes its first moment (after) and ends before its last (before).
 
 With --json a list is an array; with --offset or --total it is {items, nextCursor, total};
 totalIsExact is false where counting stopped.
@@ -194,13 +195,4 @@ fn row(thread: &ThreadSummary) -> [String; 4] {
         thread.message_count.to_string(),
         moment(thread.updated),
     ]
-}
-
-/// A moment, or a date for its first one.
-pub(crate) fn time(field: &str, text: &str) -> Result<Timestamp, Invalid> {
-    const DATE: usize = "2026-01-31".len();
-    let moment = if text.len() == DATE { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    moment.parse().map_err(|_| {
-        Invalid::parameter(field, format!("'{text}' is no time: write 2026-01-31T12:00:00Z, or 2026-01-31"))
-    })
 }

@@ -82,6 +82,7 @@ mod settings;
 mod shell;
 mod show;
 mod spelling;
+mod suggest;
 mod text;
 mod thread;
 mod tools;

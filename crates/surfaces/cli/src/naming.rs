@@ -14,6 +14,7 @@ use threadkeep_client::Client;
 
 use crate::failure::Failure;
 use crate::pages::all;
+use crate::refusal::cut;
 use crate::text::{TITLE_SHOWN_MAX, brief, or_untitled, visible};
 
 /// Fewest digits of the beginning of an id.
@@ -26,8 +27,8 @@ const AT_ONCE: usize = 200;
 const MESSAGES_MAX: usize = 10_000;
 /// Threads with a title like the one that was not found, that are offered.
 const NEAR_MAX: usize = 3;
-/// How alike two titles have to be, from 0 to 1.
-const NEAR: f64 = 0.6;
+/// How alike a title, or a word of it, has to be to what was typed, from 0 to 1.
+const NEAR: f64 = 0.85;
 
 /// The thread that `text` names.
 pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failure> {
@@ -48,6 +49,11 @@ pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failur
     if !is_prefix(&prefix) {
         // What begins like an id, and is neither an id nor a title, breaks the rule of ids.
         return match by_title(client, text).await {
+            Err(Failure::Problem(problem))
+                if problem.code == ErrorCode::ThreadNotFound.as_str() && text.starts_with('@') =>
+            {
+                Err(no_place(text).into())
+            }
             Err(Failure::Problem(problem))
                 if problem.code == ErrorCode::ThreadNotFound.as_str()
                     && (prefix.starts_with("T-") || text.trim().is_empty()) =>
@@ -71,7 +77,7 @@ pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failur
     match &found[..] {
         [] => by_title(client, text).await.map_err(|failure| match failure {
             Failure::Problem(problem) if problem.code == ErrorCode::ThreadNotFound.as_str() => {
-                let detail = format!("there is no thread whose id begins with {}", visible(text));
+                let detail = format!("there is no thread whose id begins with {}", cut(text));
                 Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into()
             }
             other => other,
@@ -85,8 +91,12 @@ pub(crate) async fn thread(client: &Client, text: &str) -> Result<Thread, Failur
 fn last(text: &str) -> Result<Option<usize>, Failure> {
     let Some(back) = text.strip_prefix("@last") else { return Ok(None) };
     let back = if back.is_empty() { Some(0) } else { back.strip_prefix('~').and_then(|back| back.parse().ok()) };
-    let rule = format!("'{}' is neither @last nor @last~N, such as @last~1", visible(text));
-    Ok(Some(back.ok_or_else(|| Invalid::parameter("thread", rule))?))
+    Ok(Some(back.ok_or_else(|| no_place(text))?))
+}
+
+/// What begins like `@last` and is something else.
+fn no_place(text: &str) -> Invalid {
+    Invalid::parameter("thread", format!("'{}' is neither @last nor @last~N, such as @last~1", cut(text)))
 }
 
 /// The thread that was changed last, or the one `back` before it.
@@ -118,14 +128,18 @@ async fn by_title(client: &Client, title: &str) -> Result<Thread, Failure> {
     match &exact[..] {
         [one] => return Ok(client.thread(one.id).await?),
         [] => {}
-        several => return Err(ambiguous(&format!("several threads have the title '{}'", visible(title)), several)),
+        several => return Err(ambiguous(&format!("several threads have the title '{}'", cut(title)), several)),
     }
     let mut near = containing;
     if near.is_empty() && !is_blank {
-        near = list(None).await?;
-        near.retain(|thread| alike(or_untitled(thread.title.as_deref()), title) >= NEAR);
+        let all = list(None).await?.into_iter();
+        let mut alike: Vec<(f64, ThreadSummary)> =
+            all.map(|thread| (alike(thread.title.as_deref().unwrap_or_default(), title), thread)).collect();
+        alike.retain(|(alike, _)| *alike >= NEAR);
+        alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        near = alike.into_iter().map(|(_, thread)| thread).collect();
     }
-    let mut detail = format!("there is no thread '{}'", visible(title));
+    let mut detail = format!("there is no thread '{}'", cut(title));
     if !near.is_empty() {
         near.truncate(NEAR_MAX);
         detail.push_str("; did you mean");
@@ -134,9 +148,11 @@ async fn by_title(client: &Client, title: &str) -> Result<Thread, Failure> {
     Err(Problem::new(Status::NotFound, ErrorCode::ThreadNotFound, detail).into())
 }
 
-/// How alike two titles are, from 0 to 1, without regard to case.
-fn alike(a: &str, b: &str) -> f64 {
-    strsim::jaro_winkler(&a.to_lowercase(), &b.to_lowercase())
+/// How alike what was typed is to a title, or to the best of its words, from 0 to 1, without regard to case.
+fn alike(title: &str, typed: &str) -> f64 {
+    let (title, typed) = (title.to_lowercase(), typed.to_lowercase());
+    let words = title.split_whitespace().chain([title.as_str()]);
+    words.map(|word| strsim::jaro_winkler(word, &typed)).fold(0.0, f64::max)
 }
 
 fn ambiguous(what: &str, several: &[ThreadSummary]) -> Failure {
@@ -185,7 +201,7 @@ pub(crate) fn run(thread: &Thread, text: &str) -> Result<Uuid, Failure> {
     let id = among("open run", text, &open, ErrorCode::RunOver).map_err(|failure| {
         // A text that has not even the shape of an id breaks a rule.
         let is_beginning = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        let rule = format!("'{}' is not the id of a run", visible(text));
+        let rule = format!("'{}' is not the id of a run", cut(text));
         if text.starts_with('@') || is_beginning {
             failure
         } else {
@@ -219,11 +235,12 @@ pub(crate) async fn message(client: &Client, thread: ThreadId, text: &str) -> Re
             break;
         }
     }
+    // Digits that no id begins with are not found. Anything else breaks the rule of ids.
+    let digits = text.strip_prefix("M-").or(text.strip_prefix("m-")).unwrap_or(text);
+    let is_id = text.starts_with('@') || (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     match among("message", text, &ids, ErrorCode::MessageNotFound) {
         Ok(id) => Ok(id.parse()?),
-        Err(Failure::Problem(problem)) if problem.status == Status::NotFound && !text.starts_with('@') => {
-            Err(Failure::from(invalid))
-        }
+        Err(Failure::Problem(problem)) if problem.status == Status::NotFound && !is_id => Err(Failure::from(invalid)),
         Err(failure) => Err(failure),
     }
 }
@@ -234,7 +251,7 @@ fn among(what: &str, text: &str, ids: &[String], missing: ErrorCode) -> Result<S
     if let Some(back) = last(text)? {
         return ids.get(back).cloned().ok_or_else(|| not_found(format!("there is no {what} '{text}'")));
     }
-    let bare = |id: &str| id.rsplit_once("M-").map_or(id, |(_, bare)| bare).to_lowercase();
+    let bare = |id: &str| id.to_lowercase().rsplit_once("m-").map_or(id.to_lowercase(), |(_, bare)| bare.to_owned());
     let wanted = bare(text);
     // A digit or two may be a slip of the hand, and would mean another one tomorrow.
     let digits_min = |id: &str| PREFIX_DIGITS_MIN.min(id.len() / 2).max(1);
@@ -242,10 +259,10 @@ fn among(what: &str, text: &str, ids: &[String], missing: ErrorCode) -> Result<S
     let fitting: Vec<&String> = ids.iter().filter(fits).collect();
     match &fitting[..] {
         [one] => Ok((*one).clone()),
-        [] => Err(not_found(format!("there is no {what} '{}'", visible(text)))),
+        [] => Err(not_found(format!("there is no {what} '{}'", cut(text)))),
         several => {
             let offered: String = several.iter().take(OFFERED_MAX).map(|id| format!("\n  {id}")).collect();
-            let detail = format!("the id of several begins with '{}':{offered}", visible(text));
+            let detail = format!("the id of several begins with '{}':{offered}", cut(text));
             Err(Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail).into())
         }
     }
@@ -294,6 +311,9 @@ mod tests {
         let named = |text: &str| among("key", text, &ids, ErrorCode::KeyNotFound).ok();
         assert_eq!(named("BB").as_deref(), Some("bb33"));
         assert_eq!(named("@last").as_deref(), Some("aa11"));
+        let messages = ["M-12ab", "M-34cd"].map(str::to_owned);
+        let message = among("message", "m-12A", &messages, ErrorCode::MessageNotFound).ok();
+        assert_eq!(message.as_deref(), Some("M-12ab"));
         assert_eq!(named("@last~2").as_deref(), Some("bb33"));
         for text in ["aa", "cc", "", "@last~3", "@last~x", "@lastly"] {
             assert_eq!(named(text), None, "{text}");

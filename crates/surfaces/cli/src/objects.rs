@@ -15,6 +15,10 @@ pub(crate) enum ObjectsUrl {}
 
 #[cfg(feature = "objects")]
 pub(crate) fn parse(url: &str) -> Result<ObjectsUrl, Invalid> {
+    let path = url.strip_prefix("file:").map(|path| path.split('?').next().unwrap_or_default());
+    if path.is_some_and(|path| std::path::Path::new(path).is_file()) {
+        return Err(Invalid::parameter("objects", "names a file; objects need a folder: file:DIR"));
+    }
     url.parse()
 }
 

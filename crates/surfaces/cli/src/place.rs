@@ -90,6 +90,12 @@ impl Hints {
         format!("{running} -h")
     }
 
+    /// Whether the command that is carried out names a store by an argument of its own.
+    pub(crate) fn names_a_file(&self) -> bool {
+        let own = ["backup", "copy", "restore"];
+        own.iter().any(|verb| self.running.strip_prefix("threadkeep store ") == Some(verb))
+    }
+
     /// `threadkeep REST`, on the same store.
     pub(crate) fn command(&self, rest: &str) -> String {
         format!("{}threadkeep{} {rest}", self.environment, self.flags)
@@ -178,7 +184,7 @@ impl Place {
 fn is_missing(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(metadata) => metadata.is_file() && metadata.len() == 0,
-        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 

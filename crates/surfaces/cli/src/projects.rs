@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use threadkeep::{Invalid, Json, Sandbox};
+use threadkeep::{Json, Sandbox};
 use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, nothing_to_change};
 use crate::pages::all;
 use crate::plain::{Face, Line};
 use crate::text::visible;
@@ -136,7 +136,7 @@ impl Update {
             changes.insert("sandbox".to_owned(), Json::from_value("sandbox", &sandbox)?);
         }
         if changes.is_empty() {
-            return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
+            return Err(nothing_to_change("threadkeep projects update ID --name NAME"));
         }
         let update = calls::UpdateProject { project: self.id, fields: changes };
         context.client.call(At::none(), update).await?.print(context)

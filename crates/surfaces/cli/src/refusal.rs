@@ -11,12 +11,11 @@ use threadkeep_calls::{ErrorCode, Problem, Status};
 use crate::config::File;
 use crate::failure::Failure;
 use crate::spelling;
-use crate::text::visible;
+use crate::suggest::{near, near_commands, near_flags, offer};
+use crate::text::{TYPED_SHOWN_MAX, brief, visible};
 
-/// Flags or commands that are offered in place of one that does not exist.
-const OFFERED_MAX: usize = 3;
-/// Fewest letters of which a longer name is taken to be meant.
-const PREFIX_MIN: usize = 2;
+/// Names of values that are whole numbers.
+const NUMBERS: [&str; 3] = ["N", "TOKENS", "VERSION"];
 
 /// The problem that `error` tells of. `commands` are the commands that there are.
 pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString], file: &File) -> Problem {
@@ -27,19 +26,41 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
     let wrong = text(error, ContextKind::InvalidArg);
     match error.kind() {
         ErrorKind::UnknownArgument if wrong.len() > 1 && wrong[1..].bytes().all(|byte| byte.is_ascii_digit()) => {
-            let flag =
-                arguments.iter().position(|argument| *argument == *wrong).and_then(|at| arguments[at - 1].to_str());
-            let flag = flag.filter(|flag| flag.starts_with("--"));
-            let hint = flag.map_or(all_options.clone(), |flag| format!("{flag} {}; see {all_options}", &wrong[1..]));
-            refused(format!("{}: '{wrong}' is a negative number", flag.unwrap_or(path))).hint(hint)
+            let flag = asked.flag_before(&wrong);
+            let is_number = flag.is_some_and(|flag| {
+                flag.get_value_names().is_some_and(|names| names.iter().any(|name| NUMBERS.contains(&name.as_str())))
+            });
+            let name = flag.and_then(Arg::get_long).map(|name| format!("--{name}"));
+            let hint = match &name {
+                Some(name) if is_number => format!("{name} {}; see {all_options}", &wrong[1..]),
+                _ => all_options,
+            };
+            let rule = if is_number { "is a negative number" } else { "begins with a dash" };
+            refused(format!("{}: '{wrong}' {rule}", name.as_deref().unwrap_or(path))).hint(hint)
         }
         ErrorKind::UnknownArgument if wrong.starts_with('-') => {
-            let near = near(wrong.trim_start_matches('-'), asked.flags(commands));
+            let near = near_flags(wrong.trim_start_matches('-'), asked.flags(commands));
             let hint = offer(near.iter().map(|flag| format!("--{flag}")), &all_options);
-            refused(format!("{path} has no option '{}'", visible(&wrong))).hint(hint)
+            refused(format!("{path} has no option '{}'", cut(&wrong))).hint(hint)
         }
         ErrorKind::UnknownArgument => {
-            refused(format!("{path} takes no further argument: '{}'", visible(&wrong))).hint(all_options)
+            // A flag whose value is optional has it after a `=`.
+            let before = asked.flag_before(&wrong).filter(|flag| flag.is_require_equals_set());
+            let hint = match before {
+                Some(flag) => format!("{}; see {all_options}", plain(&flag.to_string())),
+                None => all_options,
+            };
+            refused(format!("{path} takes no further argument: '{}'", cut(&wrong))).hint(hint)
+        }
+        ErrorKind::TooManyValues => {
+            let (flag, value) = (plain(&wrong), text(error, ContextKind::InvalidValue));
+            refused(format!("{path} takes {flag} without a value: '{}'", cut(&value)))
+                .hint(format!("{flag}; see {all_options}"))
+        }
+        ErrorKind::InvalidUtf8 => {
+            let odd = arguments.iter().find(|argument| argument.to_str().is_none());
+            let odd = odd.map(|odd| odd.to_string_lossy().into_owned()).unwrap_or_default();
+            refused(format!("{path}: '{}' is not UTF-8 text", cut(&odd))).hint(all_options)
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(error, ContextKind::InvalidSubcommand);
@@ -50,7 +71,7 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
                 false => near_commands(commands, asked.command, path, &name),
             };
             let offered = offer(near.into_iter(), &all_options);
-            refused(format!("{path} has no command '{}'", visible(&name))).hint(offered)
+            refused(format!("{path} has no command '{}'", cut(&name))).hint(offered)
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let verbs = asked.command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
@@ -58,7 +79,10 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
             refused(format!("{path} needs a command: {}", verbs.join(", "))).hint(all_options)
         }
         ErrorKind::MissingRequiredArgument => {
-            let missing: Vec<String> = texts(error, ContextKind::InvalidArg).iter().map(|name| plain(name)).collect();
+            let mut missing: Vec<String> =
+                texts(error, ContextKind::InvalidArg).iter().map(|name| plain(name)).collect();
+            missing.sort_by_key(|name| name.starts_with('-'));
+            let missing: Vec<String> = missing.iter().map(|name| one_of(name)).collect();
             let hint = match &missing[..] {
                 [thread] if thread == "THREAD" => format!("{path} @last; threadkeep ls lists threads"),
                 _ => all_options,
@@ -74,9 +98,7 @@ pub(crate) fn problem(error: &Error, commands: &Command, arguments: &[OsString],
             };
             refused(detail).hint(all_options)
         }
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::InvalidUtf8 => {
-            of_value(error, &asked, arguments, file)
-        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => of_value(error, &asked, arguments, file),
         _ => refused(format!("{path}: {}", sentence(error))).hint(all_options),
     }
 }
@@ -114,15 +136,22 @@ impl<'a> Asked<'a> {
         let Failure::Problem(mut problem) = failure else { return failure };
         let field = problem.field.as_deref().unwrap_or_default();
         let Some(rule) = problem.detail.strip_prefix(&format!("{field}: ")) else { return Failure::Problem(problem) };
-        let is_same = |name: &&str| {
-            let name = name.replace('-', "");
+        let last = field.rsplit('.').next().unwrap_or_default();
+        let is_same = |name: &str| {
+            let name = name.replace(['-', '_'], "");
             let same = |field: &str| name.eq_ignore_ascii_case(&field.replace('-', ""));
-            same(field) || field.strip_suffix("Id").is_some_and(same)
+            same(last) || last.strip_suffix("Id").is_some_and(same)
         };
-        let of_all = ["server", "store", "objects", "config", "actor"].into_iter();
-        let flag = self.command.get_arguments().filter_map(Arg::get_long).chain(of_all).find(is_same);
-        let names = self.command.get_positionals().filter_map(Arg::get_value_names).flatten();
-        let named = names.map(clap::builder::Str::as_str).find(is_same);
+        // An argument has the name of its field on the wire, or the name that is typed, or both.
+        let means = |argument: &&Arg| is_same(argument.get_id().as_str()) || argument.get_long().is_some_and(is_same);
+        let of_all = ["server", "store", "objects", "config", "actor"].into_iter().find(|name| is_same(name));
+        let own = self.command.get_opts().find(means).and_then(Arg::get_long);
+        let flag = own.or(of_all);
+        let mut names = self.command.get_positionals().filter_map(|argument| {
+            let name = argument.get_value_names()?.first()?.as_str();
+            (is_same(name) || is_same(argument.get_id().as_str())).then_some(name)
+        });
+        let named = names.next();
         if let Some(flag) = flag {
             let variable = format!("THREADKEEP_{}", flag.to_ascii_uppercase());
             let is_typed = self.typed.iter().any(|typed| typed.split('=').next() == Some(&format!("--{flag}")));
@@ -135,6 +164,12 @@ impl<'a> Asked<'a> {
             problem.detail = format!("{name}: {rule}").into();
         }
         Failure::Problem(problem)
+    }
+
+    /// The flag that was typed right before `word`.
+    fn flag_before(&self, word: &str) -> Option<&'a Arg> {
+        let at = self.typed.iter().position(|typed| typed == word)?;
+        self.argument(self.typed.get(at.checked_sub(1)?)?)
     }
 
     fn argument(&self, shown: &str) -> Option<&'a Arg> {
@@ -154,7 +189,10 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
     let (shown, value) = (text(error, ContextKind::InvalidArg), text(error, ContextKind::InvalidValue));
     let name = plain(&shown).split(['=', ' ']).next().unwrap_or_default().to_owned();
     let place = place(asked, &shown, &name, arguments, file);
-    let hint = if place.is_some() { "threadkeep config -h".to_owned() } else { format!("{} -h", asked.path) };
+    let hint = match (&place, asked.argument(&shown)) {
+        (Some(place), Some(argument)) => setting_that_works(place, argument),
+        _ => format!("{} -h", asked.path),
+    };
     let invalid = error.source().and_then(|source| source.downcast_ref::<Invalid>());
     if let Some(invalid) = invalid {
         let mut problem = Problem::from(invalid.clone());
@@ -164,7 +202,7 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
     let refused = |detail: String| Problem::new(Status::BadRequest, ErrorCode::InvalidParameter, detail);
     let subject = place.unwrap_or_else(|| format!("{name} of {}", asked.path));
     let valid = texts(error, ContextKind::ValidValue);
-    let value = visible(&value);
+    let value = cut(&value);
     match (&valid[..], error.source()) {
         ([], _) if value.is_empty() => refused(format!("{subject} needs a value: {}", plain(&shown))).hint(hint),
         ([], Some(source)) if source.is::<std::num::ParseIntError>() => {
@@ -189,6 +227,18 @@ fn of_value(error: &Error, asked: &Asked<'_>, arguments: &[OsString], file: &Fil
     }
 }
 
+/// A hint with the default of a setting, if it has one, spelled for its variable or for the file.
+fn setting_that_works(place: &str, argument: &Arg) -> String {
+    const ALL: &str = "threadkeep config -h";
+    let (Some(name), [default]) = (argument.get_long(), argument.get_default_values()) else { return ALL.to_owned() };
+    let default = default.to_string_lossy();
+    match place.split_once('=').filter(|(variable, _)| variable.starts_with("THREADKEEP_")) {
+        Some((variable, _)) => format!("{variable}={default}; see {ALL}"),
+        None if default.bytes().all(|byte| byte.is_ascii_digit()) => format!("{name} = {default}; see {ALL}"),
+        None => format!("{name} = \"{default}\"; see {ALL}"),
+    }
+}
+
 /// The setting, if the value of `name` is one from the environment or from the file.
 fn place(asked: &Asked<'_>, shown: &str, name: &str, arguments: &[OsString], file: &File) -> Option<String> {
     let is_flag = |argument: &OsString| {
@@ -206,6 +256,16 @@ fn place(asked: &Asked<'_>, shown: &str, name: &str, arguments: &[OsString], fil
         return Some(format!("{variable}={}", visible(&value)));
     }
     file.line(argument.get_long()?)
+}
+
+/// `--from-index N|--from-message-id MESSAGE` as `one of --from-index N, --from-message-id MESSAGE`.
+fn one_of(name: &str) -> String {
+    if name.contains('|') { format!("one of {}", name.replace('|', ", ")) } else { name.to_owned() }
+}
+
+/// What somebody typed, on one line and not too long.
+pub(crate) fn cut(typed: &str) -> String {
+    brief(typed, TYPED_SHOWN_MAX)
 }
 
 /// `<THREAD>...` as `THREAD`, and `--archived[=<WHEN>]` as `--archived=WHEN`.
@@ -231,74 +291,4 @@ fn texts(error: &Error, kind: ContextKind) -> Vec<String> {
 
 fn text(error: &Error, kind: ContextKind) -> String {
     texts(error, kind).join(" ")
-}
-
-/// A hint with what may be meant, and the command that lists all.
-fn offer(near: impl Iterator<Item = String>, all: &str) -> String {
-    let near: Vec<String> = near.take(OFFERED_MAX).collect();
-    if near.is_empty() { all.to_owned() } else { format!("{}; see {all}", near.join(" or ")) }
-}
-
-/// Those of `names` that `typed` may mean: it is the beginning of them, or differs in a letter or two.
-pub(crate) fn near<'a>(typed: &str, names: Vec<&'a str>) -> Vec<&'a str> {
-    let typed = typed.to_lowercase();
-    let mistakes_max = 1 + typed.chars().count() / 5;
-    let mut near: Vec<(usize, &str)> = Vec::new();
-    for name in names {
-        let mistakes = strsim::damerau_levenshtein(&typed, name);
-        let is_beginning = typed.len() >= PREFIX_MIN && name.starts_with(&typed);
-        if is_beginning || (mistakes <= mistakes_max && mistakes < name.chars().count().min(typed.chars().count())) {
-            near.push((if is_beginning { 0 } else { mistakes }, name));
-        }
-    }
-    near.sort();
-    near.dedup();
-    near.into_iter().map(|(_, name)| name).collect()
-}
-
-/// Verbs that mean the same.
-const SAME: [&[&str]; 5] = [
-    &["rm", "remove", "delete", "del"],
-    &["add", "create", "new", "make"],
-    &["list", "ls", "show", "status"],
-    &["read", "get", "cat", "show"],
-    &["write", "set", "put"],
-];
-
-/// Commands that `name` may mean, whole: those below `here`; at the top also verbs of any noun.
-fn near_commands(commands: &Command, here: &Command, path: &str, name: &str) -> Vec<String> {
-    let below = |command: &'_ Command| command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    let names: Vec<String> = below(here);
-    let mut found: Vec<String> =
-        near(name, names.iter().map(String::as_str).collect()).iter().map(|near| format!("{path} {near}")).collect();
-    if path == "threadkeep" {
-        for noun in commands.get_subcommands() {
-            let verbs: Vec<String> = below(noun);
-            let verbs = near(name, verbs.iter().map(String::as_str).collect());
-            let verbs = verbs.iter().filter(|verb| **verb != "help");
-            found.extend(verbs.map(|verb| format!("threadkeep {} {verb}", noun.get_name())));
-        }
-    } else {
-        let same = SAME.iter().filter(|words| words.contains(&name)).flat_map(|words| words.iter());
-        found.extend(same.filter(|word| names.iter().any(|known| known == *word)).map(|word| format!("{path} {word}")));
-    }
-    let older = spelling::of_today(name).filter(|(noun, _)| path == "threadkeep" || here.get_name() == *noun);
-    found.extend(older.map(|(noun, verb)| format!("threadkeep {noun} {verb}")));
-    found.dedup();
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_beginning_or_a_slip_of_the_hand_is_offered_and_nothing_else() {
-        let names = vec!["data", "at-version", "message-index", "store", "json"];
-        for (typed, expected) in
-            [("at", &["at-version"][..]), ("stor", &["store"]), ("josn", &["json"]), ("dta", &["data"]), ("x", &[])]
-        {
-            assert_eq!(near(typed, names.clone()), expected, "{typed}");
-        }
-    }
 }

@@ -109,7 +109,7 @@ pub(crate) fn refuse_empty(content: &Content) -> Result<(), Invalid> {
     let parts = content.to_parts();
     let is_blank = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
     if parts.iter().all(is_blank) {
-        return Err(Invalid::body("content", "is missing: give a TEXT, pipe one in, or use --content or --attach"));
+        return Err(Invalid::body("text", "is empty: give a text, pipe one in, or use --content or --attach"));
     }
     Ok(())
 }
@@ -221,8 +221,8 @@ pub(crate) struct Insert {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The message before which it shall stand: its id, the beginning of it, or @last
-    #[arg(long, value_name = "MESSAGE")]
-    before: String,
+    #[arg(long = "before", value_name = "MESSAGE")]
+    message_id: String,
     #[command(flatten)]
     message: MessageArgs,
     #[command(flatten)]
@@ -234,7 +234,7 @@ impl Insert {
         let thread = context.thread(&self.thread).await?;
         let (message, at) = (self.message.read(context)?, self.conditions.at(thread.id));
         let has_files = !message.files.is_empty();
-        let before = naming::message(&context.client, thread.id, &self.before).await?;
+        let before = naming::message(&context.client, thread.id, &self.message_id).await?;
         let insert = calls::Append::before(message, before);
         let inserted = if has_files {
             attached::call(context, at, insert).await?

@@ -52,7 +52,8 @@ static SCREEN: OnceLock<Screen> = OnceLock::new();
 impl Look {
     /// Settles how output looks, once, before anything is printed. JSON has no looks.
     pub(crate) fn settle(self, json: bool) {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        // Without a name, a terminal can do as little as a dumb one; only Windows gives none.
+        let is_dumb = std::env::var_os("TERM").map_or(cfg!(unix), |term| term.is_empty() || term == "dumb");
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb;
         let is_terminal = !json && std::io::stdout().is_terminal();
         let screen = Screen {

@@ -10,8 +10,8 @@ use threadkeep_calls as calls;
 use threadkeep_calls::At;
 
 use crate::context::Context;
+use crate::duration::time;
 use crate::failure::{Failure, note};
-use crate::list::time;
 use crate::progress::Bar;
 use crate::screen::Paint;
 use crate::show::of_role;
@@ -45,12 +45,12 @@ the threads are an array, as the API gives them.
 
 Examples:
   threadkeep search \"how did we rotate the signing keys\"
-  threadkeep search '\"rate limit\"' --agent-id writer --after 2026-01-01 --context 1
+  threadkeep search '\"rate limit\"' --agent-id writer --after 7d --context 1
   threadkeep search budget --tag urgent --metadata '{\"customer\":{\"id\":7}}' --role user --limit 20")]
 pub(crate) struct Search {
     /// What to look for; several words are one question
     #[arg(required = true, value_name = "WORDS")]
-    words: Vec<String>,
+    query: Vec<String>,
     /// Only threads of this agent
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
@@ -60,7 +60,7 @@ pub(crate) struct Search {
     /// Only this thread and its forks
     #[arg(long)]
     thread: Option<String>,
-    /// Only messages from this time on: RFC 3339, or a date for its first moment in UTC
+    /// Only messages from this time on: 7d for the last week, a date in UTC, or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = |text: &str| time("after", text))]
     after: Option<Timestamp>,
     /// Only messages from before this
@@ -79,8 +79,8 @@ pub(crate) struct Search {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Messages on either side of a hit (default 3)
-    #[arg(long, value_name = "N")]
-    context: Option<usize>,
+    #[arg(long = "context", value_name = "N")]
+    context_window: Option<usize>,
     /// Also what threads do not show any more: rolled back, edited away, deleted
     #[arg(long)]
     superseded: bool,
@@ -97,7 +97,7 @@ impl Search {
             None => None,
         };
         let asked = calls::SearchThreads {
-            query: self.words.join(" "),
+            query: self.query.join(" "),
             agent_id: self.agent_id,
             project_id: self.project_id,
             thread_id,
@@ -107,7 +107,7 @@ impl Search {
             metadata: self.metadata,
             tag: self.tag,
             limit: self.limit,
-            context_window: self.context,
+            context_window: self.context_window,
             include_superseded: self.superseded,
         };
         let found = match context.own_engine() {

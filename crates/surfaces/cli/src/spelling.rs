@@ -2,10 +2,10 @@
 //! shown nowhere. The help and the errors that they print name the command as it is spelled now.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Command;
 
-use crate::export::FORMATS;
 use crate::import::is_source;
 
 /// The flags of every command that take a value.
@@ -40,6 +40,11 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
     if ["ask", "chat"].contains(&name.as_str()) {
         name_agent(&mut arguments[at + 1..]);
     }
+    if name == "help" {
+        arguments.remove(at);
+        arguments.push("--help".into());
+        return modern(commands, arguments);
+    }
     let now = match name.as_str() {
         "files" | "approvals" | "queue" => {
             let next = word(&arguments, at + 1);
@@ -70,11 +75,9 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
             let is_help = arguments[at..].iter().any(|argument| argument == "-h" || argument == "--help");
             let next = arguments.get(at + 1).and_then(|next| next.to_str()).unwrap_or_default();
             let is_ours = match name.as_str() {
-                "import" => next == "-" || (word(&arguments, at + 1).is_some() && !is_source(next)),
-                _ => {
-                    let is_new = |text: &str| FORMATS.contains(&text.strip_prefix("--format=").unwrap_or(text));
-                    !arguments[at..].iter().any(|argument| argument.to_str().is_some_and(is_new))
-                }
+                "import" if next.starts_with('-') => next == "-" || word(&arguments, at + 1).is_some(),
+                "import" => !is_source(next) && (next.contains(['.', '/']) || Path::new(next).exists()),
+                _ => format_of(&arguments[at..]).is_none_or(|format| ["threadkeep", "amp"].contains(&format)),
             };
             (is_ours && !is_help).then(|| ("store".to_owned(), name))
         }
@@ -84,6 +87,15 @@ pub(crate) fn modern(commands: &Command, mut arguments: Vec<OsString>) -> Vec<Os
         arguments.splice(at..=at, [noun.into(), verb.into()]);
     }
     arguments
+}
+
+/// The value of `--format`.
+fn format_of(arguments: &[OsString]) -> Option<&str> {
+    let at = arguments.iter().position(|argument| argument.as_encoded_bytes().starts_with(b"--format"))?;
+    match arguments[at].to_str()?.split_once('=') {
+        Some((_, format)) => Some(format),
+        None => arguments.get(at + 1)?.to_str(),
+    }
 }
 
 /// Makes `--agent NAME` mean `--agent-id NAME`, for commands that talk with an agent. Before the command, and without a
@@ -193,7 +205,13 @@ mod tests {
             ("threadkeep export -o a.jsonl", "threadkeep store export -o a.jsonl"),
             ("threadkeep export 4e36 --format markdown", "threadkeep export 4e36 --format markdown"),
             ("threadkeep export --help", "threadkeep export --help"),
+            ("threadkeep export markdown --format amp", "threadkeep store export markdown --format amp"),
+            ("threadkeep export 4e36 --format=html", "threadkeep export 4e36 --format=html"),
+            ("threadkeep import claude", "threadkeep import claude"),
             ("threadkeep frobnicate", "threadkeep frobnicate"),
+            ("threadkeep help", "threadkeep --help"),
+            ("threadkeep help begin", "threadkeep run start --help"),
+            ("threadkeep help run frob", "threadkeep run frob --help"),
             ("threadkeep", "threadkeep"),
         ] {
             assert_eq!(now(old), expected);

@@ -8,6 +8,8 @@ use crate::screen::screen;
 
 /// Characters of a title in a list.
 pub(crate) const TITLE_SHOWN_MAX: usize = 48;
+/// Characters of what somebody typed, in an error.
+pub(crate) const TYPED_SHOWN_MAX: usize = 80;
 
 /// `text` with every control character but line breaks and tabs made visible.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {

@@ -10,7 +10,7 @@ use threadkeep_calls::{Archived, At, ErrorCode, Problem, Status, Thread, ThreadS
 
 use crate::context::{Conditions, Context};
 use crate::editor;
-use crate::failure::{Failure, cannot_read};
+use crate::failure::{Failure, cannot_read, nothing_to_change};
 use crate::pages::all;
 use crate::plain::{Face, Line};
 use crate::text::{TITLE_SHOWN_MAX, brief, counted, or_untitled, visible};
@@ -116,7 +116,7 @@ impl Update {
             fields.0.insert("archived".into(), Json::from_value("archived", &archived)?);
         }
         if fields.0.is_empty() {
-            return Err(Invalid::parameter("fields", "name at least one field to set or to clear").into());
+            return Err(nothing_to_change("threadkeep thread update THREAD --title TITLE"));
         }
         let thread = context.thread_to_change(&self.thread, &self.conditions).await?;
         context.client.call(thread.id, calls::Update { fields }).await?.print(context)

@@ -103,7 +103,8 @@ pub(crate) struct Find {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The glob, such as src/**/*.rs
-    glob: String,
+    #[arg(value_name = "GLOB")]
+    find: String,
     /// Maximum number of files
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -115,7 +116,7 @@ pub(crate) struct Find {
 impl Find {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let found = context.client.find_files(thread.id, &self.glob, self.limit, self.as_of).await?;
+        let found = context.client.find_files(thread.id, &self.find, self.limit, self.as_of).await?;
         if context.json {
             context.out.json(&found.paths)?;
         } else if found.paths.is_empty() {
@@ -147,7 +148,8 @@ pub(crate) struct Grep {
     /// The thread: its id, the beginning of it, its title, or @last
     thread: String,
     /// The text to look for
-    pattern: String,
+    #[arg(value_name = "PATTERN")]
+    grep: String,
     /// The text is a regular expression
     #[arg(short = 'E', long)]
     regex: bool,
@@ -168,7 +170,7 @@ pub(crate) struct Grep {
 impl Grep {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let Self { pattern, regex, ignore_case, glob, limit, as_of, .. } = self;
+        let Self { grep: pattern, regex, ignore_case, glob, limit, as_of, .. } = self;
         let grep = GrepFiles { pattern, regex, ignore_case, glob, limit, as_of };
         let found = context.client.grep_files(thread.id, &grep).await?;
         if context.json {

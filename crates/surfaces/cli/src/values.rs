@@ -4,7 +4,7 @@ use clap::Args;
 use threadkeep::model::LeaseToken;
 use threadkeep::{Json, ThreadId, ValueKey, Version};
 use threadkeep_calls as calls;
-use threadkeep_calls::{At, ListValues};
+use threadkeep_calls::{At, ListValues, Problem};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::files::deleted;
 use crate::input::or_stdin;
 use crate::pages::all;
 use crate::plain::{Face, plain};
-use crate::text::{brief, visible};
+use crate::text::{brief, quoted, visible};
 
 /// Values that are read at once.
 const AT_ONCE: usize = 500;
@@ -57,7 +57,15 @@ pub(crate) struct SetValue {
 impl SetValue {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let thread = context.thread(&self.thread).await?;
-        let value = Json::parse("value", &or_stdin(&self.value)?)?;
+        let value = or_stdin(&self.value)?;
+        let value = Json::parse("value", &value).map_err(|invalid| {
+            let text = serde_json::Value::from(value.trim()).to_string();
+            // A word is a text without its quotation marks.
+            match value.starts_with(char::is_alphabetic) {
+                true => Problem::from(invalid).hint(format!("a text has quotation marks: {}", quoted(&text))).into(),
+                false => Failure::from(invalid),
+            }
+        })?;
         let (key, if_version) = (self.key.clone(), self.condition.if_version);
         let set = calls::SetValue { key, value, if_version };
         let set = context.client.call(self.condition.at(thread.id), set).await?;

@@ -156,7 +156,10 @@ impl Tail {
                 }
                 let mut threads = Vec::with_capacity(several.len());
                 for thread in several {
-                    threads.push(context.thread(thread).await?.id);
+                    let id = context.thread(thread).await?.id;
+                    if !threads.contains(&id) {
+                        threads.push(id);
+                    }
                 }
                 return Many { threads, project_id, after, retry }.follow(context).await;
             }

@@ -188,8 +188,11 @@ impl Import {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), Failure> {
         let mut all = Imported::default();
         for file in &self.files {
+            if file.is_dir() {
+                return Err(cannot_read(&file.display().to_string(), &io::ErrorKind::IsADirectory.into()));
+            }
             let Imported { threads, known } = match self.format {
-                Format::Threadkeep => import(context, file).await?,
+                Format::Threadkeep => import(context, file).await.map_err(|failure| in_file(file, failure))?,
                 Format::Amp => amp::import(context, file).await?,
             };
             all.threads += threads;
@@ -201,6 +204,18 @@ impl Import {
         }
         context.say_or_show(&all, said)
     }
+}
+
+/// The same failure, with the file in which the export is wrong.
+fn in_file(path: &Path, failure: Failure) -> Failure {
+    let Failure::Problem(mut problem) = failure else { return failure };
+    let is_of_file = [ErrorCode::InvalidExport, ErrorCode::UnknownExportVersion, ErrorCode::ExportCutOff]
+        .iter()
+        .any(|code| problem.code == code.as_str());
+    if is_of_file && path.as_os_str() != "-" {
+        problem.detail = format!("{}: {}", path.display(), problem.detail).into();
+    }
+    Failure::Problem(problem)
 }
 
 async fn import(context: &Context, path: &Path) -> Result<Imported, Failure> {

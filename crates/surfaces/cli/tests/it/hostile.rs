@@ -53,7 +53,7 @@ pub fn ids_that_are_malformed_or_unknown_are_told_apart() {
     assert_eq!(keep.json(&["rm", "T-00000000-0000-4000-8000-000000000000"])["deleted"], false);
     let unknown = "M-00000000000000011";
     for (message, code, words) in
-        [("M-1", 2, "is not a message id"), ("x", 2, "is not a message id"), (unknown, 3, "shows no message")]
+        [("M-1", 3, "there is no message 'M-1'"), ("x", 2, "is not a message id"), (unknown, 3, "shows no message")]
     {
         keep.run(&["edit", &thread, message, "x"]).refused(code, &[words]);
         keep.run(&["insert", &thread, "x", "--before", message]).refused(code, &[words]);
@@ -136,7 +136,7 @@ pub fn json_that_is_too_deep_or_malformed_is_refused() {
     keep.run_with(&["say", &thread, "--content", "-"], parts.as_bytes()).refused(2, &["at most 128 deep"]);
     for json in [r#"{"a":"\ud800"}"#, r#"{"a":1,"a":2}"#, r#"{"a":"#, "{} {}", "{'a':1}", "NaN", ""] {
         keep.run(&["say", &thread, "x", "--metadata", json]).refused(2, &["metadata: "]);
-        keep.run(&["append-event", &thread, "result", json]).refused(2, &["data: "]);
+        keep.run(&["append-event", &thread, "result", json]).refused(2, &["JSON: "]);
     }
     for json in ["3", "[]", "\"x\"", "null"] {
         keep.run(&["say", &thread, "x", "--metadata", json]).refused(2, &["metadata: must be a JSON object"]);
@@ -146,7 +146,7 @@ pub fn json_that_is_too_deep_or_malformed_is_refused() {
     }
     keep.run(&["say", &thread, "x", "--role", "king"]).refused(2, &["'king' is not a role"]);
     keep.run(&["append-event", &thread, "message", "{}"]).refused(2, &["is not an event type"]);
-    keep.run(&["say", &thread]).refused(2, &["content: is missing"]);
+    keep.run(&["say", &thread]).refused(2, &["TEXT: is empty"]);
     keep.run(&["say", &thread, "x", "--idempotency-key", &"k".repeat(256)]).refused(2, &["1 to 255 bytes"]);
     keep.run(&["say", &thread, "x", "--actor", " "]).refused(2, &["must not be blank"]);
     keep.run(&["say", &thread, "x", "--attach", "missing.png"]).refused(3, &["cannot read missing.png"]);

@@ -50,7 +50,7 @@ fn a_session_is_imported_once_and_found() {
     assert_eq!(again, "imported 0 threads, 0 branches, 0 messages; 1 unchanged files");
     let shown = keep.ok(&["show", "Why does the parser loop?"]);
     assert!(shown.contains("2026-01-01 10:00:01Z") && !shown.contains("An old answer"), "{shown}");
-    ran(&keep, &["import", "claude-code", "--since", "soon"]).refused(2, &["30d"]);
+    ran(&keep, &["import", "claude-code", "--since", "soon"]).refused(2, &["7d for a week ago"]);
     ran(&keep, &["import", "langgraph"]).refused(2, &["no default place"]);
     ran(&keep, &["import", "pi"]).refused(3, &["no conversations"]);
 }
@@ -135,11 +135,11 @@ fn a_session_that_is_being_written_appears() {
 fn a_place_that_cannot_be_read_is_an_error() {
     let keep = Keep::new();
     std::fs::write(keep.at("a.jsonl"), "not a session\n").expect("a file");
-    keep.run(&["import", "claude-code", "a.jsonl"]).refused(6, &["a.jsonl:1: not JSON"]);
+    keep.run(&["import", "claude-code", "a.jsonl"]).refused(2, &["a.jsonl:1: not JSON"]);
     std::fs::write(keep.at("b.jsonl"), "{\"type\":\"unknown\"}\n").expect("a file");
     keep.run(&["import", "claude-code", "b.jsonl"]).refused(3, &["no conversations were found in b.jsonl"]);
     std::fs::write(keep.at("a.zip"), "not an archive").expect("a file");
-    keep.run(&["import", "chatgpt", "a.zip"]).refused(6, &["a.zip"]);
+    keep.run(&["import", "chatgpt", "a.zip"]).refused(2, &["a.zip"]);
     let url = "postgres://ann:secret@127.0.0.1:1/none";
     let refused = keep.run(&["import", "langgraph", url]);
     assert!(!refused.stderr.contains("secret"), "{refused:?}");

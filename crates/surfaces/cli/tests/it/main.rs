@@ -30,6 +30,7 @@ mod mcp;
 mod merge;
 mod mistakes;
 mod names;
+mod newcomer;
 #[cfg(target_os = "linux")]
 mod notify;
 #[cfg(unix)]

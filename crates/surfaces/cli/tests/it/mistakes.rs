@@ -73,9 +73,12 @@ pub fn a_setting_that_is_wrong_is_named_with_its_value_and_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     for command in [&["ls"][..], &["config"], &["serve"]] {
         let wrong = in_folder(folder.path(), command, &[("THREADKEEP_PAGE", "abc")]);
-        wrong.refused(2, &["THREADKEEP_PAGE=abc", "not a number above 0", "hint: threadkeep config -h"]);
+        wrong.refused(
+            2,
+            &["THREADKEEP_PAGE=abc", "not a number above 0", "hint: THREADKEEP_PAGE=50; see threadkeep config -h"],
+        );
         std::fs::write(folder.path().join("threadkeep.toml"), "page = \"x\"\n").expect("a file");
-        in_folder(folder.path(), command, &[]).refused(2, &["page = x in threadkeep.toml", "not a number above 0"]);
+        in_folder(folder.path(), command, &[]).refused(2, &["page = x in threadkeep.toml", "hint: page = 50; see"]);
         std::fs::remove_file(folder.path().join("threadkeep.toml")).expect("a file");
     }
     in_folder(folder.path(), &["config", "--page", "x"], &[]).refused(2, &["--page: 'x'", "threadkeep config -h"]);

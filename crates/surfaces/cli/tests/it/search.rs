@@ -64,7 +64,7 @@ fn a_search_on_the_bare_store_finds_what_was_just_said_and_says_how_to_open_it()
     assert_eq!((&status["caughtUp"], &status["following"]), (&json!(true), &json!(false)));
     assert_eq!(keep.json(&["index", "backfill"]), json!({ "embedded": 0, "cleaned": 0 }));
     assert_eq!(keep.json(&["index", "rebuild"])["embedded"], status["messages"]);
-    keep.run(&["search", " "]).refused(2, &["query"]);
+    keep.run(&["search", " "]).refused(2, &["WORDS: is empty"]);
     keep.run(&["search"]).refused(2, &["WORDS"]);
     keep.run(&["search", "x", "--limit", "0"]).refused(2, &["limit"]);
     keep.run(&["search", "x", "--metadata", "[1]"]).refused(2, &["metadata"]);

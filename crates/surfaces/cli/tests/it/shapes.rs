@@ -109,7 +109,8 @@ pub fn an_error_is_one_line_of_json_on_stderr() {
     for (args, code, expected) in [
         (&["show", "zzz"][..], 3, "thread_not_found"),
         (&["show", "T-00000000-0000-4000-8000-000000000000"], 3, "thread_not_found"),
-        (&["edit", &thread, "M-1", "x"], 2, "invalid_message_id"),
+        (&["edit", &thread, "M-x", "x"], 2, "invalid_message_id"),
+        (&["edit", &thread, "M-1", "x"], 3, "message_not_found"),
         (&["say", &thread, "x", "--role", "king"], 2, "invalid_parameter"),
         (&["say", &thread, "x", "--expected-version", "-1"], 2, "invalid_parameter"),
         (&["list", "--cursor", "x"], 2, "invalid_cursor"),

@@ -177,7 +177,7 @@ pub fn another_version_of_the_format_is_refused_and_both_are_named() {
     keep.run_with(&["import", "-"], export.as_bytes()).refused(2, &["version 2", "version 1", "hint: "]);
     keep.run_with(&["import", "-"], b"hello\n").refused(2, &["not a Threadkeep export"]);
     keep.run(&["import", keep.store().to_str().expect("a path")]).refused(2, &[]);
-    keep.run(&["import", keep.folder().to_str().expect("a path")]).refused(6, &["cannot be read"]);
+    keep.run(&["import", keep.folder().to_str().expect("a path")]).refused(2, &["it is a folder"]);
     keep.run(&["import", "missing.jsonl"]).refused(3, &["cannot read missing.jsonl"]);
 }
 
@@ -191,7 +191,7 @@ pub fn a_file_is_written_whole_or_not_at_all() {
     assert!(!keep.at("out.jsonl.part").exists());
     let other = Keep::new();
     other.ok(&["import", keep.at("out.jsonl").to_str().expect("a path")]);
-    keep.run(&["export", "-o", "missing/out.jsonl"]).refused(6, &["cannot write missing/out.jsonl"]);
+    keep.run(&["export", "-o", "missing/out.jsonl"]).refused(2, &["cannot write missing/out.jsonl"]);
     keep.run(&["export", "-o", "/dev/full"]).refused(6, &["cannot write /dev/full: the disk is full"]);
 }
 

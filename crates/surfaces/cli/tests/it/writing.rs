@@ -34,7 +34,7 @@ pub fn an_empty_message_is_refused() {
         &["messages", "edit", &thread, "@last", ""],
         &["messages", "edit", &thread, "@last"],
     ] {
-        keep.run(args).refused(2, &["content: is missing"]);
+        keep.run(args).refused(2, &["TEXT: is empty"]);
     }
     assert_eq!(keep.everything(), before);
 }
@@ -58,7 +58,7 @@ pub fn on_a_terminal_the_message_is_written_in_an_editor() {
     let same = on(&["messages", "edit", &thread, "@last"], "true");
     assert!(same.code == Some(2) && same.stdout.contains("nothing was changed"), "{}", same.stdout);
     let none = on(&["say", &thread], "true");
-    assert!(none.code == Some(2) && none.stdout.contains("content: is missing"), "{}", none.stdout);
+    assert!(none.code == Some(2) && none.stdout.contains("TEXT: is empty"), "{}", none.stdout);
     let failed = on(&["say", &thread], "false");
     assert!(failed.code == Some(6) && failed.stdout.contains("EDITOR"), "{}", failed.stdout);
     // A text that could not be stored is kept.
