@@ -117,13 +117,34 @@ impl Asked {
         serde_urlencoded::from_str(&query).map_err(|error| {
             let said = error.to_string();
             carried(&said).unwrap_or_else(|| {
-                // Serde names the parameter in quotes, or before a colon.
-                let quoted = said.split('`').nth(1);
-                let field = quoted.or_else(|| said.split_once(':').map(|(field, _)| field)).unwrap_or("query");
-                Invalid::parameter(field, said.clone())
+                let field = named(&said).or_else(|| unreadable::<T>(&query, &said));
+                let field = field.unwrap_or_else(|| "query".to_owned());
+                let plain = match said.as_str() {
+                    "invalid digit found in string" | "cannot parse integer from empty string" => {
+                        "must be a whole number"
+                    }
+                    "number too large to fit in target type" => "is too large",
+                    "provided string was not `true` or `false`" => "must be true or false",
+                    other => other,
+                };
+                Invalid::parameter(field, plain)
             })
         })
     }
+}
+
+/// The parameter of a query that cannot be read: without it, the same is not `said`. Numbers do not tell their names.
+fn unreadable<T: DeserializeOwned>(query: &str, said: &str) -> Option<String> {
+    let pairs: Vec<(String, String)> = serde_urlencoded::from_str(query).ok()?;
+    let without = |left_out: usize| -> Option<String> {
+        let others: Vec<_> = pairs.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, pair)| pair).collect();
+        serde_urlencoded::to_string(others).ok()
+    };
+    let culprit = (0..pairs.len()).find(|at| {
+        let read = without(*at).map(|others| serde_urlencoded::from_str::<T>(&others));
+        !matches!(read, Some(Err(error)) if error.to_string() == said)
+    })?;
+    Some(pairs[culprit].0.clone())
 }
 
 fn has_null(value: &Value) -> bool {
@@ -166,11 +187,14 @@ fn wrong(error: &serde_json::Error) -> Invalid {
     if let Some(invalid) = carried(&said) {
         return invalid;
     }
-    let named = ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|kind| {
-        let rest = said.strip_prefix(kind)?;
-        rest.split_once('`').map(|(field, _)| field.to_owned())
-    });
-    Invalid::body(named.as_deref().unwrap_or("body"), said)
+    Invalid::body(named(&said).as_deref().unwrap_or("body"), said)
+}
+
+/// The field that serde names.
+fn named(said: &str) -> Option<String> {
+    let rest =
+        ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|kind| said.strip_prefix(kind))?;
+    rest.split_once('`').map(|(field, _)| field.to_owned())
 }
 
 /// Begins a refusal that travels through serde as text: serde keeps neither its code nor its field.

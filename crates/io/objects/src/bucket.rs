@@ -67,6 +67,9 @@ impl Objects {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("threadkeep-objects").enable_all().build();
         let runtime = runtime.map_err(|error| cannot(format!("no runtime can be started: {error}")))?;
+        let handle = runtime.handle().clone();
+        // From here on it may be dropped inside another one, also if the rest fails.
+        let runtime = OwnRuntime(Some(runtime), handle);
         let (store, prefix): (Arc<dyn ObjectStore>, _) = match &url.place {
             Place::Folder(path) => {
                 private::make_folder(path).map_err(|error| cannot(format!("the folder cannot be made: {error}")))?;
@@ -78,8 +81,7 @@ impl Objects {
                 (Arc::new(service(s3, url.timeout).build().map_err(|error| cannot(said(&error)))?), prefix)
             }
         };
-        let handle = runtime.handle().clone();
-        Ok(Self { url, store, prefix, runtime: OwnRuntime(Some(runtime), handle) })
+        Ok(Self { url, store, prefix, runtime })
     }
 
     /// Asks the object store for something small, to see whether it answers and knows the keys.

@@ -47,6 +47,11 @@ impl Address {
         if authority.as_str().contains('@') {
             return Err(WrongAddress("contains a name or a password; keys are given apart"));
         }
+        // `http` reads a port that is too large as none.
+        let after_host = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
+        if !after_host.trim_start_matches(':').is_empty() && authority.port_u16().is_none() {
+            return Err(WrongAddress("has a port that is no number from 0 to 65535"));
+        }
         Ok(Self { encrypted, authority, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
@@ -100,7 +105,9 @@ mod tests {
             assert!(url.starts_with(&shown) && said == authority, "{shown} {said}");
         }
         assert_eq!(Address::parse("http://keep.example/team/").expect("a URL").path, "/team");
-        for url in ["", "keep.example", "ftp://x", "http://", "http://ann:secret@x", "http://x?key=secret"] {
+        for url in
+            ["", "keep.example", "ftp://x", "http://", "http://ann:secret@x", "http://x?key=secret", "http://x:99999"]
+        {
             let refused = shown(url).expect_err(url);
             assert!(!refused.to_string().contains("secret"), "{refused}");
         }

@@ -86,6 +86,17 @@ fn an_object_is_there_while_it_is_named_and_equal_content_is_kept_once() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_made_is_told_also_inside_a_runtime() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    within(async {
+        let url = format!("file:{}", folder.path().join("file/objects").display());
+        let refused = Objects::open(url.parse().expect("a url")).expect_err("a file is in the way");
+        assert!(refused.to_string().contains("the folder cannot be made"), "{refused}");
+    });
+}
+
+#[test]
 fn an_upload_that_was_given_up_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let stores = stores(folder.path(), objects(folder.path()));

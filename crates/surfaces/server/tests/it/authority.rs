@@ -43,7 +43,15 @@ fn an_approval_goes_from_an_agent_to_a_human_and_back() {
     assert_eq!(human.post(&format!("{at}/revoke"), json!({})).ok(200)["state"], "revoked");
     let withdrawn = ask(&coder, &thread, json!({}));
     coder.post(&format!("/v1/approvals/{withdrawn}/revoke"), json!({})).ok(200);
-    human.get("/v1/approvals?state=sleeping").refused(400, "invalid_parameter");
+    for (wrong, field) in [
+        ("approvals?state=sleeping", "state"),
+        ("approvals?limit=x", "limit"),
+        ("threads?total=true&limit=99999999999999999999", "limit"),
+        ("threads?limit=5&total=maybe", "total"),
+    ] {
+        let refused = human.get(&format!("/v1/{wrong}")).refused(400, "invalid_parameter");
+        assert_eq!(refused["field"], field, "{refused}");
+    }
     human.get("/v1/approvals?cursor=x").refused(400, "invalid_cursor");
     for wrong in [
         json!({ "direction": "sideways", "scope": ["read"] }),
