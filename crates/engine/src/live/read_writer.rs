@@ -9,7 +9,7 @@ use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 use super::queue::LiveThread;
 use super::weigh::weigh;
 use super::write_behind::{Unflushed, WriteBehind};
-use crate::ground::carry::Carry;
+use crate::ground::carry::Enter;
 use crate::ground::draft::{Draft, Refused, null};
 use crate::ground::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Page, Result};
@@ -273,7 +273,7 @@ impl ReadWriter {
     ///
     /// # Errors
     /// As [`ReadWriter::flush_version`]; every error of the call.
-    pub async fn call<C: Carry>(&self, call: C) -> Result<C::Made> {
+    pub async fn call<C: Enter>(&self, call: C) -> Result<C::Made> {
         self.usable()?;
         self.flush_version(self.version()).await?;
         let outcome = self.behind.engine.call(self.behind.thread, call).await;

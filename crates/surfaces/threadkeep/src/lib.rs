@@ -119,7 +119,7 @@ pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     AmongMemories, AppendedMessages, CARRIERS, CONVERSATION_TOKENS, Carrier, Carry, Case, CellNames, ClaimedEffect,
     ContentHash, Conversation, CopyReport, CountTokens, Courier, Cut, DEFAULT_AGENT, DeleteFile, Delivery, Directory,
-    DoctorReport, DueBy, DueEffect, EffectEnd, Engine, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed,
+    DoctorReport, DueBy, DueEffect, EffectEnd, Engine, Enter, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed,
     FeedReader, FileContent, FileIs, FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage,
     Importer, IndexStatus, Key, KeyFile, KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost, MakeDirectory,
     Match, MergedTree, MessagePage, Mode, MoveAccount, MoveFile, MoveStep, Moved, Neighbours, NewFile, NewKey, Opened,
