@@ -12,8 +12,8 @@ use threadkeep_model::{
     reachable,
 };
 use threadkeep_store::{
-    EntryQuery, HeldSnapshot, Order, SeenSegment, SegmentRow, Snapshot, SnapshotSize, StoreError, StoredEntry,
-    Tombstone,
+    BoxFuture, EntryQuery, HeldSnapshot, Order, SeenSegment, SegmentRow, Snapshot, SnapshotSize, StoreError,
+    StoredEntry, Tombstone,
 };
 
 use crate::copied::{Copied, Left};
@@ -274,20 +274,22 @@ impl Exporter {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn next(&mut self) -> Result<Option<ExportItem>> {
-        if let Some(item) = self.next_of_log().await? {
-            return Ok(Some(item));
-        }
-        if self.threads.is_empty() {
-            self.threads = self.page_of_threads().await?.into();
-            tokio::task::yield_now().await;
-        }
-        let Some(mut thread) = self.threads.pop_front() else { return Ok(None) };
-        if self.redacts {
-            let redactor = self.redactor_of(&thread).await?;
-            thread.record = redacted_record(thread.record, &redactor);
-        }
-        Ok(Some(thread.into()))
+    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<ExportItem>>> {
+        Box::pin(async move {
+            if let Some(item) = self.next_of_log().await? {
+                return Ok(Some(item));
+            }
+            if self.threads.is_empty() {
+                self.threads = self.page_of_threads().await?.into();
+                tokio::task::yield_now().await;
+            }
+            let Some(mut thread) = self.threads.pop_front() else { return Ok(None) };
+            if self.redacts {
+                let redactor = self.redactor_of(&thread).await?;
+                thread.record = redacted_record(thread.record, &redactor);
+            }
+            Ok(Some(thread.into()))
+        })
     }
 
     /// The redactor for the record of a thread. Most threads have no secrets of their own, and no thread above them.
@@ -450,36 +452,38 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn exporter(&self, selection: Selection) -> Result<Exporter> {
-        let upkeep = &self.shared.stores.upkeep;
-        let (snapshot, turn) = match &selection {
-            Selection::Thread(_) | Selection::Threads(_) => {
-                (Box::new(self.some_threads(&selection).await?) as Box<dyn Snapshot>, None)
-            }
-            Selection::All => {
-                let turn = self.shared.export_turns.turn(&self.caller.account).await?;
-                (upkeep.snapshot(Some(self.caller.account.clone())).await?, Some(turn))
-            }
-            Selection::Store => {
-                let turn = self.shared.export_turns.turn(&self.caller.account).await?;
-                (upkeep.snapshot(None).await?, Some(turn))
-            }
-        };
-        Ok(Exporter {
-            engine: self.clone(),
-            snapshot,
-            segments: VecDeque::new(),
-            reading: None,
-            page: VecDeque::new(),
-            ready: VecDeque::new(),
-            redacts: true,
-            redactor: Redactor::default(),
-            of_account: None,
-            threads: VecDeque::new(),
-            damage: Damage::Refused,
-            copied: Copied::default(),
-            is_of_other: false,
-            _turn: turn,
+    pub fn exporter(&self, selection: Selection) -> BoxFuture<'_, Result<Exporter>> {
+        Box::pin(async move {
+            let upkeep = &self.shared.stores.upkeep;
+            let (snapshot, turn) = match &selection {
+                Selection::Thread(_) | Selection::Threads(_) => {
+                    (Box::new(self.some_threads(&selection).await?) as Box<dyn Snapshot>, None)
+                }
+                Selection::All => {
+                    let turn = self.shared.export_turns.turn(&self.caller.account).await?;
+                    (upkeep.snapshot(Some(self.caller.account.clone())).await?, Some(turn))
+                }
+                Selection::Store => {
+                    let turn = self.shared.export_turns.turn(&self.caller.account).await?;
+                    (upkeep.snapshot(None).await?, Some(turn))
+                }
+            };
+            Ok(Exporter {
+                engine: self.clone(),
+                snapshot,
+                segments: VecDeque::new(),
+                reading: None,
+                page: VecDeque::new(),
+                ready: VecDeque::new(),
+                redacts: true,
+                redactor: Redactor::default(),
+                of_account: None,
+                threads: VecDeque::new(),
+                damage: Damage::Refused,
+                copied: Copied::default(),
+                is_of_other: false,
+                _turn: turn,
+            })
         })
     }
 

@@ -5,9 +5,9 @@ use threadkeep_calls::{Asked, At, Call, Declaration, for_each_call};
 use threadkeep_model::{Message, Thread};
 use threadkeep_store::BoxFuture;
 
+use crate::ground::carry::{Passage, Underway};
 use crate::ops::run::Progressed;
 use crate::ops::subagent::SubagentThread;
-use crate::ground::carry::{Passage, Underway};
 use crate::{Carry, Engine, Enter, Result, Shown};
 
 /// A row of the table: a call that comes as text, and goes as text.

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use threadkeep_calls::{At, Call, Declaration, Honours, Lease, Method, NewMessage};
-use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken, Thread, ThreadId, ThreadName, Version};
+use threadkeep_model::{
+    BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken, Thread, ThreadId, ThreadName, Version,
+};
 use threadkeep_store::BoxFuture;
 use threadkeep_vault::Redactor;
 use tracing::Instrument;
@@ -269,15 +271,17 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if no thread has this short id.
-    pub async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
-        match name {
-            None => Ok(None),
-            Some(ThreadName::Full(id)) => Ok(Some(id)),
-            Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
-                Some(thread) => Ok(Some(thread.id)),
-                None => Err(Error::ThreadNotFound { thread: short }),
-            },
-        }
+    pub fn resolve(&self, name: Option<ThreadName>) -> BoxFuture<'_, Result<Option<ThreadId>>> {
+        Box::pin(async move {
+            match name {
+                None => Ok(None),
+                Some(ThreadName::Full(id)) => Ok(Some(id)),
+                Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
+                    Some(thread) => Ok(Some(thread.id)),
+                    None => Err(Error::ThreadNotFound { thread: short }),
+                },
+            }
+        })
     }
 
     /// The same engine for a call whose thread was found by something it holds.

@@ -11,6 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::ground::policy::Verb;
 use crate::{Engine, HistoryEntry, Result, Subscription, WayOut};
+use threadkeep_store::BoxFuture;
 
 /// Longest name of an event, in bytes.
 const NAME_BYTES_MAX: usize = 100;
@@ -54,39 +55,41 @@ pub struct Events {
 impl Events {
     /// The next event: custom ones in the order in which they were emitted, those of the log in its order. Cancelling
     /// it loses nothing.
-    pub async fn next(&mut self) -> Emitted {
-        let mut failed = false;
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Emitted::Event(event);
-            }
-            let logged = async {
-                match &mut self.log {
-                    Some(log) => {
-                        // The store failed a moment ago: it is asked again at the next sign of life.
-                        if failed {
-                            log.news().await;
-                        }
-                        log.next().await
-                    }
-                    None => std::future::pending().await,
+    pub fn next(&mut self) -> BoxFuture<'_, Emitted> {
+        Box::pin(async move {
+            let mut failed = false;
+            loop {
+                if let Some(event) = self.ready.pop_front() {
+                    return Emitted::Event(event);
                 }
-            };
-            tokio::select! {
-                biased;
-                emitted = self.receiver.recv() => match emitted {
-                    Ok(event) => return Emitted::Event(event),
-                    Err(RecvError::Lagged(missed)) => return Emitted::Missed(missed),
-                    // The engine is kept in being, and its emitter with it.
-                    Err(RecvError::Closed) => return std::future::pending().await,
-                },
-                entry = logged => match entry {
-                    Ok(Some(entry)) => self.ready.extend(following(&entry)),
-                    Ok(None) => self.log = None,
-                    Err(_) => failed = true,
-                },
+                let logged = async {
+                    match &mut self.log {
+                        Some(log) => {
+                            // The store failed a moment ago: it is asked again at the next sign of life.
+                            if failed {
+                                log.news().await;
+                            }
+                            log.next().await
+                        }
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    emitted = self.receiver.recv() => match emitted {
+                        Ok(event) => return Emitted::Event(event),
+                        Err(RecvError::Lagged(missed)) => return Emitted::Missed(missed),
+                        // The engine is kept in being, and its emitter with it.
+                        Err(RecvError::Closed) => return std::future::pending().await,
+                    },
+                    entry = logged => match entry {
+                        Ok(Some(entry)) => self.ready.extend(following(&entry)),
+                        Ok(None) => self.log = None,
+                        Err(_) => failed = true,
+                    },
+                }
             }
-        }
+        })
     }
 }
 
@@ -124,24 +127,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
-    pub async fn emit(&self, thread: ThreadId, event: &str, data: Json) -> Result<usize> {
-        let event = strip_nulls(event.to_owned());
-        if event.trim().is_empty() || event.len() > NAME_BYTES_MAX {
-            let rule = format!("has 1 to {NAME_BYTES_MAX} bytes, and is not blank");
-            return Err(Invalid::parameter("event", rule).into());
-        }
-        let max = self.shared.limits.message_bytes_max;
-        if data.as_str().len() > max {
-            return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
-        }
-        self.head(thread, Verb::Change).await?;
-        let redactor = self.redactor(WayOut::Event, Some(thread)).await?;
-        let event = redactor.text(&event).into_owned();
-        let data = match redactor.json(data.as_str()) {
-            std::borrow::Cow::Borrowed(_) => data,
-            std::borrow::Cow::Owned(json) => Json::parse("data", &json)?,
-        };
-        Ok(self.tell_listeners(thread, event, data))
+    pub fn emit<'a>(&'a self, thread: ThreadId, event: &'a str, data: Json) -> BoxFuture<'a, Result<usize>> {
+        Box::pin(async move {
+            let event = strip_nulls(event.to_owned());
+            if event.trim().is_empty() || event.len() > NAME_BYTES_MAX {
+                let rule = format!("has 1 to {NAME_BYTES_MAX} bytes, and is not blank");
+                return Err(Invalid::parameter("event", rule).into());
+            }
+            let max = self.shared.limits.message_bytes_max;
+            if data.as_str().len() > max {
+                return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
+            }
+            self.head(thread, Verb::Change).await?;
+            let redactor = self.redactor(WayOut::Event, Some(thread)).await?;
+            let event = redactor.text(&event).into_owned();
+            let data = match redactor.json(data.as_str()) {
+                std::borrow::Cow::Borrowed(_) => data,
+                std::borrow::Cow::Owned(json) => Json::parse("data", &json)?,
+            };
+            Ok(self.tell_listeners(thread, event, data))
+        })
     }
 
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
@@ -161,28 +166,32 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
-        let head = self.head(thread, Verb::Change).await?;
-        let log = self.subscribe(thread, head.version).await?;
-        Ok(Events { log: Some(log), ..self.emitted_alone(thread).await? })
+    pub fn emitted(&self, thread: ThreadId) -> BoxFuture<'_, Result<Events>> {
+        Box::pin(async move {
+            let head = self.head(thread, Verb::Change).await?;
+            let log = self.subscribe(thread, head.version).await?;
+            Ok(Events { log: Some(log), ..self.emitted_alone(thread).await? })
+        })
     }
 
     /// Listens to the custom events of a thread alone, for those who read its log as well.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn emitted_alone(&self, thread: ThreadId) -> Result<Events> {
-        self.head(thread, Verb::Change).await?;
-        let live = &self.shared.live();
-        let mut listeners = live.emitter.lock();
-        // Channels without listeners are removed when a new listener comes.
-        listeners.retain(|_, (sender, _)| sender.receiver_count() > 0);
-        let new = || {
-            let sender = broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
-            let followed = live.follow_events(thread, sender.clone());
-            (sender, followed)
-        };
-        let receiver = listeners.entry(thread).or_insert_with(new).0.subscribe();
-        Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
+    pub fn emitted_alone(&self, thread: ThreadId) -> BoxFuture<'_, Result<Events>> {
+        Box::pin(async move {
+            self.head(thread, Verb::Change).await?;
+            let live = &self.shared.live();
+            let mut listeners = live.emitter.lock();
+            // Channels without listeners are removed when a new listener comes.
+            listeners.retain(|_, (sender, _)| sender.receiver_count() > 0);
+            let new = || {
+                let sender = broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
+                let followed = live.follow_events(thread, sender.clone());
+                (sender, followed)
+            };
+            let receiver = listeners.entry(thread).or_insert_with(new).0.subscribe();
+            Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
+        })
     }
 }

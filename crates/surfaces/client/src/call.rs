@@ -56,12 +56,7 @@ impl Client {
         Ok((self.read(&answer)?, answer.version()))
     }
 
-    fn carry<'a>(
-        &'a self,
-        declaration: &'a Declaration,
-        at: At,
-        text: String,
-    ) -> Asking<'a, Result<Answer, Error>> {
+    fn carry<'a>(&'a self, declaration: &'a Declaration, at: At, text: String) -> Asking<'a, Result<Answer, Error>> {
         Box::pin(self.carried_out(declaration, at, text))
     }
 

@@ -27,8 +27,12 @@ impl Dispatcher {
     pub fn answer(
         self,
         request: http::Request<String>,
-    ) -> Pin<Box<dyn Future<Output = http::Response<impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static>> + Send>>
-    {
+    ) -> Pin<
+        Box<
+            dyn Future<Output = http::Response<impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static>>
+                + Send,
+        >,
+    > {
         let bytes_max = request.body().len();
         Box::pin(answer(self, request, bytes_max))
     }

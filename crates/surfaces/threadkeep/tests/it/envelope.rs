@@ -7,8 +7,8 @@ use threadkeep::calls::{ErrorCode, Lease};
 use threadkeep::model::ModelCall;
 use threadkeep::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, CARRIERS, Capability,
-    ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny, Enter,
-    EditMessage, EditQueued, EndRun, Error, Event, EventKind, ForceTurn, Fork, Handoff, IdempotencyKey, Inject,
+    ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny,
+    EditMessage, EditQueued, EndRun, Enter, Error, Event, EventKind, ForceTurn, Fork, Handoff, IdempotencyKey, Inject,
     InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
     NotifyParent, Observe, Position, Queue, QueueTool, Redo, Refer, RemoveEffect, RemoveQueued, RevokeApproval,
     RevokeDelegation, Rollback, RollbackTo, RunOutcome, RunSide, ScheduleEffect, SetCheckpoint, SetEnv, SetStatus,

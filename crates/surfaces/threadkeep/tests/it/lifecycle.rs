@@ -1,8 +1,8 @@
 //! The life of a thread: the ways between its states, and what each state lets happen.
 
 use threadkeep::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, At, ChangeLifecycle, Content, DeleteMessage, Enter,
-    EditMessage, EditQueued, Emitted, EndRun, Error, Event, EventKind, Exclusive, Fork, Handoff, Json, Lifecycle,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, At, ChangeLifecycle, Content, DeleteMessage, EditMessage,
+    EditQueued, Emitted, EndRun, Enter, Error, Event, EventKind, Exclusive, Fork, Handoff, Json, Lifecycle,
     LifecycleAction, List, Mention, MessageBody, NotifyParent, Part, Position, Queue, RemoveQueued, Rollback,
     RollbackTo, RunOutcome, SetCheckpoint, SetStatus, Skill, StartRun, StepRun, Subagent, TakeWriter, ThreadId,
     Truncate, TruncateFrom, Unarchive, Update,
