@@ -159,7 +159,7 @@ impl Answer {
 }
 
 /// A request on its way. It is boxed, so that this crate compiles it once for all the crates that use a client.
-pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type Underway<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl Client {
     /// Asks, and reads the answer as a `T`.
@@ -177,7 +177,7 @@ impl Client {
     }
 
     /// Asks as often as it is safe and there is time.
-    pub(crate) fn answer(&self, ask: Ask) -> Asking<'_, Result<Answer, Error>> {
+    pub(crate) fn answer(&self, ask: Ask) -> Underway<'_, Result<Answer, Error>> {
         Box::pin(self.answered(ask))
     }
 
@@ -226,7 +226,7 @@ impl Client {
         self.exchange(request).await
     }
 
-    fn exchange(&self, request: Request) -> Asking<'_, Result<Response, Attempt>> {
+    fn exchange(&self, request: Request) -> Underway<'_, Result<Response, Attempt>> {
         Box::pin(self.exchanged(request))
     }
 
