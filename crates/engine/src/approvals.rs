@@ -13,7 +13,7 @@ use threadkeep_model::{
     Actor, ActorKind, ApprovalAnswered, ApprovalAsked, ApprovalState, Bounds, Caller, Capability, Entry, Fallback,
     Head, ItemKind, MessageId, Thread, ThreadId, Timestamp, Uuid, Wait, checked_reason,
 };
-use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemList, ItemQuery, StoreError};
 
 use crate::ground::carry::Carry;
 use crate::ground::cursor;
@@ -138,46 +138,49 @@ impl Engine {
     ///
     /// # Errors
     /// A limit out of range; a cursor that is malformed; [`Error::ThreadNotFound`].
-    pub async fn approvals(&self, asked: ListApprovals) -> Result<Page<Approval>> {
-        let limit = self.page_limit(asked.limit)?;
-        let state = asked.state.unwrap_or(ListedState::Pending).state();
-        let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
-        let mut page = Page::new(Vec::new(), None, None);
-        let only = match asked.thread_id {
-            Some(name) => Some(self.thread(name).await?.id),
-            None => None,
-        };
-        let list = ("approvals", self.caller.account.clone(), only, state);
-        let mut after = asked.cursor.as_deref().map(|cursor| decode_cursor(&list, cursor)).transpose()?;
-        loop {
-            let some = self.approval_items(only, after.clone()).await?;
-            let is_last = some.len() < READ_AT_ONCE;
-            for (thread, item) in some {
-                if page.items.len() == limit {
-                    page.next_cursor = after.map(|after| encode_cursor(&list, &after));
+    pub fn approvals(&self, asked: ListApprovals) -> BoxFuture<'_, Result<Page<Approval>>> {
+        Box::pin(async move {
+            let limit = self.page_limit(asked.limit)?;
+            let state = asked.state.unwrap_or(ListedState::Pending).state();
+            let mut heads: HashMap<ThreadId, Option<Head>> = HashMap::new();
+            let mut page = Page::new(Vec::new(), None, None);
+            let only = match asked.thread_id {
+                Some(name) => Some(self.thread(name).await?.id),
+                None => None,
+            };
+            let list = ("approvals", self.caller.account.clone(), only, state);
+            let mut after = asked.cursor.as_deref().map(|cursor| decode_cursor(&list, cursor)).transpose()?;
+            loop {
+                let some = self.approval_items(only, after.clone()).await?;
+                let is_last = some.len() < READ_AT_ONCE;
+                for (thread, item) in some {
+                    if page.items.len() == limit {
+                        page.next_cursor = after.map(|after| encode_cursor(&list, &after));
+                        return Ok(page);
+                    }
+                    after = Some((item.made, item.key.clone()));
+                    if item.due.is_some_and(|due| due <= self.shared.now()) {
+                        self.time_out(thread, &item.key).await?;
+                    }
+                    let head = match heads.get(&thread) {
+                        Some(head) => *head,
+                        None => *heads.entry(thread).or_insert(self.shared.stores.store.head(thread).await?),
+                    };
+                    // It was deleted in between.
+                    let Some(head) = head else { continue };
+                    let item =
+                        if item.due.is_some() { self.approval_item(thread, &item.key).await? } else { Some(item) };
+                    let Some(item) = item else { continue };
+                    let approval = self.read_approval(thread, &head, &item).await?;
+                    if approval.holds && state.is_none_or(|state| state == approval.state) {
+                        page.items.push(approval.into());
+                    }
+                }
+                if is_last {
                     return Ok(page);
                 }
-                after = Some((item.made, item.key.clone()));
-                if item.due.is_some_and(|due| due <= self.shared.now()) {
-                    self.time_out(thread, &item.key).await?;
-                }
-                let head = match heads.get(&thread) {
-                    Some(head) => *head,
-                    None => *heads.entry(thread).or_insert(self.shared.stores.store.head(thread).await?),
-                };
-                // It was deleted in between.
-                let Some(head) = head else { continue };
-                let item = if item.due.is_some() { self.approval_item(thread, &item.key).await? } else { Some(item) };
-                let Some(item) = item else { continue };
-                let approval = self.read_approval(thread, &head, &item).await?;
-                if approval.holds && state.is_none_or(|state| state == approval.state) {
-                    page.items.push(approval.into());
-                }
             }
-            if is_last {
-                return Ok(page);
-            }
-        }
+        })
     }
 
     /// Approvals after a place, of one thread or of the account, in the order in which they were asked.
@@ -203,17 +206,19 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ApprovalNotFound`] if there is none, or it belongs to another account.
-    pub async fn approval(&self, id: Uuid) -> Result<Approval> {
-        let missing = || Error::ApprovalNotFound { approval: id };
-        let (thread, item) = self.own_item(ItemKind::Approval, id).await?.ok_or_else(missing)?;
-        let item = if item.due.is_some_and(|due| due <= self.shared.now()) {
-            self.time_out(thread.id, &item.key).await?;
-            self.approval_item(thread.id, &item.key).await?.ok_or_else(missing)?
-        } else {
-            item
-        };
-        let head = self.shared.stores.store.head(thread.id).await?.ok_or_else(missing)?;
-        self.read_approval(thread.id, &head, &item).await.map(Approval::from)
+    pub fn approval(&self, id: Uuid) -> BoxFuture<'_, Result<Approval>> {
+        Box::pin(async move {
+            let missing = || Error::ApprovalNotFound { approval: id };
+            let (thread, item) = self.own_item(ItemKind::Approval, id).await?.ok_or_else(missing)?;
+            let item = if item.due.is_some_and(|due| due <= self.shared.now()) {
+                self.time_out(thread.id, &item.key).await?;
+                self.approval_item(thread.id, &item.key).await?.ok_or_else(missing)?
+            } else {
+                item
+            };
+            let head = self.shared.stores.store.head(thread.id).await?.ok_or_else(missing)?;
+            self.read_approval(thread.id, &head, &item).await.map(Approval::from)
+        })
     }
 
     async fn answer(&self, verdict: Verdict, id: Uuid, reason: Option<String>) -> Result<Approval> {

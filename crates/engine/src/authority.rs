@@ -29,8 +29,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
-    pub async fn authorize(&self, thread: ThreadId, capability: Capability) -> Result<()> {
-        self.authorize_all(thread, &Needs::from([capability])).await
+    pub fn authorize(&self, thread: ThreadId, capability: Capability) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.authorize_all(thread, &Needs::from([capability])).await })
     }
 
     /// The same for several capabilities. Those that are missing are asked for together.
@@ -68,34 +68,37 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ApprovalRequired`] with the approval; [`Error::ThreadNotFound`].
-    pub async fn authorize_call(
-        &self,
+    pub fn authorize_call<'a>(
+        &'a self,
         thread: ThreadId,
-        (tool, args, id): (&str, &Json, &str),
-        needs: &[Capability],
-    ) -> Result<()> {
-        let asks = |capability: &&Capability| capability.authorisation() == Authorisation::RequireHuman;
-        let needs: Needs = needs.iter().filter(asks).cloned().collect();
-        if !self.is_agent() || needs.is_empty() {
-            return Ok(());
-        }
-        let needs: Vec<Capability> = needs.into_iter().collect();
-        let engine = self.aside();
-        let told = engine
-            .tell(thread, || async {
-                let thread = engine.thread(thread).await?;
-                let mut delegated = true;
-                for capability in &needs {
-                    delegated = delegated && engine.is_delegated(&thread, capability).await?;
-                }
-                let entry = if delegated { None } else { engine.about_call(&thread, (tool, args, id), &needs).await? };
-                Ok(Plan::new(thread, entry.into_iter().collect()))
-            })
-            .await?;
-        match told.entries.into_iter().next() {
-            Some(Entry::ApprovalRequested(asked)) => Err(approval_required(asked.id, &asked.scope)),
-            _ => Ok(()),
-        }
+        (tool, args, id): (&'a str, &'a Json, &'a str),
+        needs: &'a [Capability],
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let asks = |capability: &&Capability| capability.authorisation() == Authorisation::RequireHuman;
+            let needs: Needs = needs.iter().filter(asks).cloned().collect();
+            if !self.is_agent() || needs.is_empty() {
+                return Ok(());
+            }
+            let needs: Vec<Capability> = needs.into_iter().collect();
+            let engine = self.aside();
+            let told = engine
+                .tell(thread, || async {
+                    let thread = engine.thread(thread).await?;
+                    let mut delegated = true;
+                    for capability in &needs {
+                        delegated = delegated && engine.is_delegated(&thread, capability).await?;
+                    }
+                    let entry =
+                        if delegated { None } else { engine.about_call(&thread, (tool, args, id), &needs).await? };
+                    Ok(Plan::new(thread, entry.into_iter().collect()))
+                })
+                .await?;
+            match told.entries.into_iter().next() {
+                Some(Entry::ApprovalRequested(asked)) => Err(approval_required(asked.id, &asked.scope)),
+                _ => Ok(()),
+            }
+        })
     }
 
     /// The entry that a call of a tool needs: its request for an approval, or the use of one; none if the same call used

@@ -9,7 +9,9 @@ use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
 use threadkeep_model::{BlobId, Position, SegmentId, Thread, ThreadId};
-use threadkeep_store::{Progress, RegistryKind, RegistryQuery, SegmentRow, StoreError, StoredEntry, Tombstone};
+use threadkeep_store::{
+    BoxFuture, Progress, RegistryKind, RegistryQuery, SegmentRow, StoreError, StoredEntry, Tombstone,
+};
 
 use crate::digest::Digest;
 use crate::export::MOVED_AT_ONCE;
@@ -47,8 +49,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::CopyDiffers`] if the target holds something else, or gives back other data than it was given.
-    pub async fn copy_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
-        copy(self.exporter(Selection::Store).await?.with_secrets(), self, target, progress).await
+    pub fn copy_to<'a>(&'a self, target: &'a Engine, progress: Progress) -> BoxFuture<'a, Result<CopyReport>> {
+        Box::pin(
+            async move { copy(self.exporter(Selection::Store).await?.with_secrets(), self, target, progress).await },
+        )
     }
 
     /// The same if some data is damaged: everything else is copied, and the report lists what is missing. Damaged
@@ -56,8 +60,10 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::copy_to`]; damage to derived data, which `threadkeep doctor --repair` mends.
-    pub async fn copy_readable_to(&self, target: &Engine, progress: Progress) -> Result<CopyReport> {
-        copy(self.exporter(Selection::Store).await?.with_secrets().leaving_damage(), self, target, progress).await
+    pub fn copy_readable_to<'a>(&'a self, target: &'a Engine, progress: Progress) -> BoxFuture<'a, Result<CopyReport>> {
+        Box::pin(async move {
+            copy(self.exporter(Selection::Store).await?.with_secrets().leaving_damage(), self, target, progress).await
+        })
     }
 
     /// Copies keys, projects and secrets. Documents that the target has already stay: a key revoked there does not

@@ -7,7 +7,7 @@ use threadkeep_model as model;
 use threadkeep_model::{
     Actor, ActorKind, Capability, DelegationRevoked, Entry, ItemKind, Thread, ThreadId, Timestamp, checked_reason,
 };
-use threadkeep_store::{Item, ItemQuery};
+use threadkeep_store::{BoxFuture, Item, ItemQuery};
 
 use crate::approvals::not_an_item;
 use crate::ground::carry::Carry;
@@ -83,10 +83,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn delegations(&self, thread: ThreadId) -> Result<Vec<Delegation>> {
-        let thread = self.thread(thread).await?;
-        let holding = self.holding_delegations(&thread).await?;
-        Ok(holding.into_iter().map(Delegation::from).collect())
+    pub fn delegations(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Delegation>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let holding = self.holding_delegations(&thread).await?;
+            Ok(holding.into_iter().map(Delegation::from).collect())
+        })
     }
 
     pub(crate) async fn holding_delegations(&self, thread: &Thread) -> Result<Vec<Given>> {

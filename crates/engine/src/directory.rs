@@ -61,21 +61,23 @@ impl Directory {
     ///
     /// # Errors
     /// If the home cell cannot be reached; if the line names a cell that the file of cells does not.
-    pub async fn cell_of(&self, account: &Account) -> Result<String> {
-        if let Some(line) = self.line(account).await? {
-            return self.known(account, line.cell);
-        }
-        let cell = match self.names.new_accounts == self.names.home || self.is_at_home(account).await? {
-            true => self.names.home.clone(),
-            false => self.names.new_accounts.clone(),
-        };
-        let line = Line { cell: cell.clone(), moved_by: None };
-        if self.home.registry_over(self.document(account, &line)?, None).await? {
-            return Ok(cell);
-        }
-        // Another server was faster, and its line counts.
-        let line = self.line(account).await?.ok_or_else(|| Error::broken("a line of the directory stays"))?;
-        self.known(account, line.cell)
+    pub fn cell_of<'a>(&'a self, account: &'a Account) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            if let Some(line) = self.line(account).await? {
+                return self.known(account, line.cell);
+            }
+            let cell = match self.names.new_accounts == self.names.home || self.is_at_home(account).await? {
+                true => self.names.home.clone(),
+                false => self.names.new_accounts.clone(),
+            };
+            let line = Line { cell: cell.clone(), moved_by: None };
+            if self.home.registry_over(self.document(account, &line)?, None).await? {
+                return Ok(cell);
+            }
+            // Another server was faster, and its line counts.
+            let line = self.line(account).await?.ok_or_else(|| Error::broken("a line of the directory stays"))?;
+            self.known(account, line.cell)
+        })
     }
 
     /// Takes the line of an account for a move. Moves that took it before cannot change it any more.

@@ -7,8 +7,8 @@ use threadkeep_model::{
     Space, Tally, Thread, Timestamp,
 };
 use threadkeep_store::{
-    CellNames, CellQuery, ChangeQuery, EntryQuery, Item, Order, Progress, RegistryKind, RegistryQuery, SeenSegment,
-    SegmentRow, Snapshot, StoreError,
+    BoxFuture, CellNames, CellQuery, ChangeQuery, EntryQuery, Item, Order, Progress, RegistryKind, RegistryQuery,
+    SeenSegment, SegmentRow, Snapshot, StoreError,
 };
 
 use crate::{Engine, Error, Result};
@@ -83,16 +83,18 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be written, or an import is under way.
-    pub async fn gc(&self, vacuum: bool, progress: Progress) -> Result<threadkeep_store::GcReport> {
-        self.sweep_sealed().await?;
-        self.sweep_memories().await?;
-        let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
-        let mut report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
-        // After the rows that named them: an object whose row is gone is never named again.
-        self.shared.stores.blobs.sweep_objects().await?;
-        let of_index = self.sweep_index(&progress).await?;
-        report.bytes += if vacuum { of_index } else { 0 };
-        Ok(report)
+    pub fn gc(&self, vacuum: bool, progress: Progress) -> BoxFuture<'_, Result<threadkeep_store::GcReport>> {
+        Box::pin(async move {
+            self.sweep_sealed().await?;
+            self.sweep_memories().await?;
+            let options = threadkeep_store::GcOptions { vacuum, now: self.shared.now() };
+            let mut report = self.shared.stores.upkeep.gc(options, Progress::clone(&progress)).await?;
+            // After the rows that named them: an object whose row is gone is never named again.
+            self.shared.stores.blobs.sweep_objects().await?;
+            let of_index = self.sweep_index(&progress).await?;
+            report.bytes += if vacuum { of_index } else { 0 };
+            Ok(report)
+        })
     }
 
     /// Rewrites the store as small as can be, if that gives back a good part of it; returns the bytes given back. Others
@@ -100,16 +102,16 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be written, or there is no room for a second copy of it.
-    pub async fn compact(&self, progress: Progress) -> Result<u64> {
-        Ok(self.shared.stores.upkeep.compact(progress).await?)
+    pub fn compact(&self, progress: Progress) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async move { Ok(self.shared.stores.upkeep.compact(progress).await?) })
     }
 
     /// Compares derived data with the log, and blobs with their hashes.
     ///
     /// # Errors
     /// If the store cannot be read at all.
-    pub async fn doctor(&self, progress: Progress) -> Result<DoctorReport> {
-        examine(self, &progress).await
+    pub fn doctor(&self, progress: Progress) -> BoxFuture<'_, Result<DoctorReport>> {
+        Box::pin(async move { examine(self, &progress).await })
     }
 
     /// Builds everything derived anew from the log. A search index in which something is wrong is emptied, and filled
@@ -117,9 +119,11 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub async fn repair(&self, progress: Progress) -> Result<()> {
-        self.shared.stores.upkeep.rebuild(progress).await?;
-        self.repair_index().await
+    pub fn repair(&self, progress: Progress) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.shared.stores.upkeep.rebuild(progress).await?;
+            self.repair_index().await
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use threadkeep_model::{
     Account, Actor, Caller, EffectClaimed, EffectEnded, EffectName, EffectOutcome, Entry, ItemKind, Json, Lifecycle,
     ProcessId, REASON_BYTES_MAX, Thread, ThreadId, Timestamp, Uuid,
 };
-use threadkeep_store::{DueQuery, ItemList};
+use threadkeep_store::{BoxFuture, DueQuery, ItemList};
 
 use crate::ground::defined::KnowEffects;
 use crate::ground::plan::Plan;
@@ -156,11 +156,19 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn due_effects(&self, after: Option<&DueEffect>, limit: usize) -> Result<Vec<DueEffect>> {
-        let after = after.map(|last| (last.due, last.id.to_string()));
-        let query = DueQuery { kind: ItemKind::Effect, until: self.shared.now(), after, limit };
-        let due = self.shared.stores.timers.due(query).await?;
-        due.into_iter().map(|due| Ok(DueEffect { due: due.due, thread: due.thread, id: due.key.parse()? })).collect()
+    pub fn due_effects<'a>(
+        &'a self,
+        after: Option<&'a DueEffect>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<DueEffect>>> {
+        Box::pin(async move {
+            let after = after.map(|last| (last.due, last.id.to_string()));
+            let query = DueQuery { kind: ItemKind::Effect, until: self.shared.now(), after, limit };
+            let due = self.shared.stores.timers.due(query).await?;
+            due.into_iter()
+                .map(|due| Ok(DueEffect { due: due.due, thread: due.thread, id: due.key.parse()? }))
+                .collect()
+        })
     }
 
     /// Wakes whoever waits for news: something was committed. It is a hint to look.
@@ -172,88 +180,94 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn next_effect(&self) -> Result<Option<Duration>> {
-        let now = self.shared.now();
-        let next = self.shared.stores.timers.next_due(ItemKind::Effect, now).await?;
-        Ok(next.map(|next| time_until(now, next)))
+    pub fn next_effect(&self) -> BoxFuture<'_, Result<Option<Duration>>> {
+        Box::pin(async move {
+            let now = self.shared.now();
+            let next = self.shared.stores.timers.next_due(ItemKind::Effect, now).await?;
+            Ok(next.map(|next| time_until(now, next)))
+        })
     }
 
     /// Effects that were scheduled at a time that has yet to come, because the clock was set back; with their delays.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn effects_set_back(&self) -> Result<Vec<(DueEffect, Duration)>> {
-        let now = self.shared.now();
-        let after = Some((now.plus_micros(SET_BACK_MICROS), String::new()));
-        let list = ItemList { kind: ItemKind::Effect, account: None, after, limit: SET_BACK_MAX };
-        let mut found = Vec::new();
-        for (thread, item) in self.shared.stores.store.all_items(list).await? {
-            let scheduled = self.read_effect(&item).await?.scheduled;
-            // Times of a thread never go back, so its entry may be later than the effect.
-            if scheduled.created > now && scheduled.at > now {
-                let due = DueEffect { due: scheduled.at, thread, id: scheduled.id };
-                found.push((due, time_until(scheduled.created, scheduled.at)));
+    pub fn effects_set_back(&self) -> BoxFuture<'_, Result<Vec<(DueEffect, Duration)>>> {
+        Box::pin(async move {
+            let now = self.shared.now();
+            let after = Some((now.plus_micros(SET_BACK_MICROS), String::new()));
+            let list = ItemList { kind: ItemKind::Effect, account: None, after, limit: SET_BACK_MAX };
+            let mut found = Vec::new();
+            for (thread, item) in self.shared.stores.store.all_items(list).await? {
+                let scheduled = self.read_effect(&item).await?.scheduled;
+                // Times of a thread never go back, so its entry may be later than the effect.
+                if scheduled.created > now && scheduled.at > now {
+                    let due = DueEffect { due: scheduled.at, thread, id: scheduled.id };
+                    found.push((due, time_until(scheduled.created, scheduled.at)));
+                }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
     /// Takes those of the effects `ids` of one thread that may run now and that `known` knows, in one commit.
     ///
     /// # Errors
     /// If the store cannot be read or written, or the lease of this process has ended.
-    pub async fn claim_effects(
-        &self,
+    pub fn claim_effects<'a>(
+        &'a self,
         thread: ThreadId,
         ids: Vec<Uuid>,
         due_by: DueBy,
-        owned: &Owned,
-        known: &dyn KnowEffects,
-        passed: &PassedOver,
-    ) -> Result<Vec<ClaimedEffect>> {
-        let Some(head) = self.shared.stores.store.head(thread).await? else { return Ok(Vec::new()) };
-        let ids = passed.others(ids, head.era);
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let system = self.running_effects(thread, owned).await?;
-        let store = self.store_id().await?;
-        let claimed = Mutex::new(Vec::new());
-        let told = system
-            .tell(thread, || async {
-                let own = system.thread(thread).await?;
-                let view = system.view(own.id, &own.head, None).await?;
-                let mut effects = Vec::with_capacity(ids.len());
-                for id in &ids {
-                    for item in system.effect_items(thread, Some(*id)).await? {
-                        effects.push(system.read_effect(&item).await?);
-                    }
-                }
-                let claims = effects.iter().filter_map(|effect| Some(effect.claim.as_ref()?.by));
-                let living = system.living(claims).await?;
-                let moment = Moment { now: system.shared.now(), store, due_by, living, known };
-                let (mut entries, mut taken) = (Vec::new(), Vec::new());
-                for effect in effects {
-                    match judge(&own, &effect, view.holds(effect.born), &moment) {
-                        Verdict::Claim(attempt) => {
-                            entries.push(claim(&effect, attempt, owned.id(), moment.now));
-                            taken.push(taken_by(&own, effect, attempt));
+        owned: &'a Owned,
+        known: &'a dyn KnowEffects,
+        passed: &'a PassedOver,
+    ) -> BoxFuture<'a, Result<Vec<ClaimedEffect>>> {
+        Box::pin(async move {
+            let Some(head) = self.shared.stores.store.head(thread).await? else { return Ok(Vec::new()) };
+            let ids = passed.others(ids, head.era);
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            let system = self.running_effects(thread, owned).await?;
+            let store = self.store_id().await?;
+            let claimed = Mutex::new(Vec::new());
+            let told = system
+                .tell(thread, || async {
+                    let own = system.thread(thread).await?;
+                    let view = system.view(own.id, &own.head, None).await?;
+                    let mut effects = Vec::with_capacity(ids.len());
+                    for id in &ids {
+                        for item in system.effect_items(thread, Some(*id)).await? {
+                            effects.push(system.read_effect(&item).await?);
                         }
-                        Verdict::GiveUp => entries.push(given_up(&effect)),
-                        Verdict::Wait => passed.add(effect.scheduled.id, own.head.era),
-                        Verdict::Later => {}
                     }
-                }
-                *claimed.lock().unwrap_or_else(PoisonError::into_inner) = taken;
-                Ok(Plan::new(own, entries))
-            })
-            .await;
-        match told {
-            Ok(_) => Ok(claimed.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            // The thread was deleted in between.
-            Err(crate::Error::ThreadNotFound { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+                    let claims = effects.iter().filter_map(|effect| Some(effect.claim.as_ref()?.by));
+                    let living = system.living(claims).await?;
+                    let moment = Moment { now: system.shared.now(), store, due_by, living, known };
+                    let (mut entries, mut taken) = (Vec::new(), Vec::new());
+                    for effect in effects {
+                        match judge(&own, &effect, view.holds(effect.born), &moment) {
+                            Verdict::Claim(attempt) => {
+                                entries.push(claim(&effect, attempt, owned.id(), moment.now));
+                                taken.push(taken_by(&own, effect, attempt));
+                            }
+                            Verdict::GiveUp => entries.push(given_up(&effect)),
+                            Verdict::Wait => passed.add(effect.scheduled.id, own.head.era),
+                            Verdict::Later => {}
+                        }
+                    }
+                    *claimed.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+                    Ok(Plan::new(own, entries))
+                })
+                .await;
+            match told {
+                Ok(_) => Ok(claimed.into_inner().unwrap_or_else(PoisonError::into_inner)),
+                // The thread was deleted in between.
+                Err(crate::Error::ThreadNotFound { .. }) => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Says how effects of one thread ended, in one commit. Gives the number of those that counted: an effect that was
@@ -261,24 +275,31 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or written, or the lease of this process has ended.
-    pub async fn end_effects(&self, thread: ThreadId, ends: &[EffectEnd], owned: &Owned) -> Result<usize> {
-        let system = self.running_effects(thread, owned).await?;
-        let told = system
-            .tell(thread, || async {
-                let own = system.thread(thread).await?;
-                let mut entries = Vec::with_capacity(ends.len());
-                for end in ends {
-                    let found = system.effect_items(thread, Some(end.id)).await?;
-                    let Some(item) = found.first() else { continue };
-                    let Entry::EffectClaimed(claim) = system.decode(&item.entry).await? else { continue };
-                    if claim.attempt == end.attempt && claim.by == owned.id() {
-                        entries.push(system.ended(thread, end).await?);
+    pub fn end_effects<'a>(
+        &'a self,
+        thread: ThreadId,
+        ends: &'a [EffectEnd],
+        owned: &'a Owned,
+    ) -> BoxFuture<'a, Result<usize>> {
+        Box::pin(async move {
+            let system = self.running_effects(thread, owned).await?;
+            let told = system
+                .tell(thread, || async {
+                    let own = system.thread(thread).await?;
+                    let mut entries = Vec::with_capacity(ends.len());
+                    for end in ends {
+                        let found = system.effect_items(thread, Some(end.id)).await?;
+                        let Some(item) = found.first() else { continue };
+                        let Entry::EffectClaimed(claim) = system.decode(&item.entry).await? else { continue };
+                        if claim.attempt == end.attempt && claim.by == owned.id() {
+                            entries.push(system.ended(thread, end).await?);
+                        }
                     }
-                }
-                Ok(Plan::new(own, entries))
-            })
-            .await?;
-        Ok(told.entries.len())
+                    Ok(Plan::new(own, entries))
+                })
+                .await?;
+            Ok(told.entries.len())
+        })
     }
 
     async fn ended(&self, thread: ThreadId, end: &EffectEnd) -> Result<Entry> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use threadkeep_model::{Entry, Event, Kind, Message, Position, ThreadId, Timestamp, Version};
-use threadkeep_store::{EntryQuery, Order};
+use threadkeep_store::{BoxFuture, EntryQuery, Order};
 
 use crate::ground::policy::Verb;
 use crate::{Engine, Page, Result};
@@ -32,34 +32,36 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`].
-    pub async fn events(&self, thread: ThreadId) -> Result<Vec<Logged>> {
-        let mut page = Page::first();
-        let mut messages = Vec::new();
-        let version = loop {
-            let found = self.messages(thread, page.everything().limit(self.shared.limits.page_max)).await?;
-            messages.extend(found.items);
-            match found.next {
-                Some(cursor) => page = Page::after(cursor),
-                None => break found.version,
+    pub fn events(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Logged>>> {
+        Box::pin(async move {
+            let mut page = Page::first();
+            let mut messages = Vec::new();
+            let version = loop {
+                let found = self.messages(thread, page.everything().limit(self.shared.limits.page_max)).await?;
+                messages.extend(found.items);
+                match found.next {
+                    Some(cursor) => page = Page::after(cursor),
+                    None => break found.version,
+                }
+            };
+            let mut events = self.events_at(thread, version).await?;
+            // An inserted message precedes one that came earlier, and holds up nothing.
+            let mut earliest_after = Position::END;
+            let mut appended: Vec<bool> = Vec::with_capacity(messages.len());
+            for message in messages.iter().rev() {
+                appended.push(message.id.position < earliest_after);
+                earliest_after = earliest_after.min(message.id.position);
             }
-        };
-        let mut events = self.events_at(thread, version).await?;
-        // An inserted message precedes one that came earlier, and holds up nothing.
-        let mut earliest_after = Position::END;
-        let mut appended: Vec<bool> = Vec::with_capacity(messages.len());
-        for message in messages.iter().rev() {
-            appended.push(message.id.position < earliest_after);
-            earliest_after = earliest_after.min(message.id.position);
-        }
-        let mut logged = Vec::with_capacity(messages.len() + events.len());
-        for (message, appended) in messages.into_iter().zip(appended.into_iter().rev()) {
-            while appended && let Some(event) = events.pop_front_if(|(at, _)| *at < message.id.position) {
-                logged.push(event.1);
+            let mut logged = Vec::with_capacity(messages.len() + events.len());
+            for (message, appended) in messages.into_iter().zip(appended.into_iter().rev()) {
+                while appended && let Some(event) = events.pop_front_if(|(at, _)| *at < message.id.position) {
+                    logged.push(event.1);
+                }
+                logged.push(Logged::Message(message));
             }
-            logged.push(Logged::Message(message));
-        }
-        logged.extend(events.into_iter().map(|(_, event)| event));
-        Ok(logged)
+            logged.extend(events.into_iter().map(|(_, event)| event));
+            Ok(logged)
+        })
     }
 
     /// The events in a thread's lineage as of `version`, with their positions.

@@ -12,8 +12,8 @@ use threadkeep_model::{
     reachable,
 };
 use threadkeep_store::{
-    EntryQuery, HeldSnapshot, Order, SeenSegment, SegmentRow, Snapshot, SnapshotSize, StoreError, StoredEntry,
-    Tombstone,
+    BoxFuture, EntryQuery, HeldSnapshot, Order, SeenSegment, SegmentRow, Snapshot, SnapshotSize, StoreError,
+    StoredEntry, Tombstone,
 };
 
 use crate::copied::{Copied, Left};
@@ -450,36 +450,38 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn exporter(&self, selection: Selection) -> Result<Exporter> {
-        let upkeep = &self.shared.stores.upkeep;
-        let (snapshot, turn) = match &selection {
-            Selection::Thread(_) | Selection::Threads(_) => {
-                (Box::new(self.some_threads(&selection).await?) as Box<dyn Snapshot>, None)
-            }
-            Selection::All => {
-                let turn = self.shared.export_turns.turn(&self.caller.account).await?;
-                (upkeep.snapshot(Some(self.caller.account.clone())).await?, Some(turn))
-            }
-            Selection::Store => {
-                let turn = self.shared.export_turns.turn(&self.caller.account).await?;
-                (upkeep.snapshot(None).await?, Some(turn))
-            }
-        };
-        Ok(Exporter {
-            engine: self.clone(),
-            snapshot,
-            segments: VecDeque::new(),
-            reading: None,
-            page: VecDeque::new(),
-            ready: VecDeque::new(),
-            redacts: true,
-            redactor: Redactor::default(),
-            of_account: None,
-            threads: VecDeque::new(),
-            damage: Damage::Refused,
-            copied: Copied::default(),
-            is_of_other: false,
-            _turn: turn,
+    pub fn exporter(&self, selection: Selection) -> BoxFuture<'_, Result<Exporter>> {
+        Box::pin(async move {
+            let upkeep = &self.shared.stores.upkeep;
+            let (snapshot, turn) = match &selection {
+                Selection::Thread(_) | Selection::Threads(_) => {
+                    (Box::new(self.some_threads(&selection).await?) as Box<dyn Snapshot>, None)
+                }
+                Selection::All => {
+                    let turn = self.shared.export_turns.turn(&self.caller.account).await?;
+                    (upkeep.snapshot(Some(self.caller.account.clone())).await?, Some(turn))
+                }
+                Selection::Store => {
+                    let turn = self.shared.export_turns.turn(&self.caller.account).await?;
+                    (upkeep.snapshot(None).await?, Some(turn))
+                }
+            };
+            Ok(Exporter {
+                engine: self.clone(),
+                snapshot,
+                segments: VecDeque::new(),
+                reading: None,
+                page: VecDeque::new(),
+                ready: VecDeque::new(),
+                redacts: true,
+                redactor: Redactor::default(),
+                of_account: None,
+                threads: VecDeque::new(),
+                damage: Damage::Refused,
+                copied: Copied::default(),
+                is_of_other: false,
+                _turn: turn,
+            })
         })
     }
 

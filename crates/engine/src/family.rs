@@ -8,7 +8,7 @@ use threadkeep_model::{
     Bounds, Head, Lineage, MessageId, Position, Relation, RelationKind, SegmentId, Thread, ThreadId,
 };
 
-use threadkeep_store::Related;
+use threadkeep_store::{BoxFuture, Related};
 
 use crate::ground::policy::{Standing, Verb, conceal_origin, standing};
 use crate::ground::view::holds;
@@ -28,24 +28,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn relationships(&self, thread: ThreadId) -> Result<Vec<Relationship>> {
-        let own = self.thread(thread).await?;
-        // Where a thread was spawned from is in its record, and in the family; it is no relationship of its own.
-        let relations = self.holding(&own).await?.into_iter();
-        let relations = relations.filter(|relation| relation.kind != RelationKind::Spawn);
-        let seen = relations.map(|relation| {
-            let (thread, role) = if relation.parent == thread {
-                (relation.child, RelationshipRole::Parent)
-            } else {
-                (relation.parent, RelationshipRole::Child)
-            };
-            let Relation { kind, index, created, comment, .. } = relation;
-            Relationship { thread_id: thread, kind, role, message_index: index, created_at: created, comment }
-        });
-        let mut seen: Vec<Relationship> = seen.collect();
-        let known = self.known(own.record.origin_thread_id).await?;
-        seen.extend(origin_elsewhere(&own, &known, &seen));
-        Ok(seen)
+    pub fn relationships(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Relationship>>> {
+        Box::pin(async move {
+            let own = self.thread(thread).await?;
+            // Where a thread was spawned from is in its record, and in the family; it is no relationship of its own.
+            let relations = self.holding(&own).await?.into_iter();
+            let relations = relations.filter(|relation| relation.kind != RelationKind::Spawn);
+            let seen = relations.map(|relation| {
+                let (thread, role) = if relation.parent == thread {
+                    (relation.child, RelationshipRole::Parent)
+                } else {
+                    (relation.parent, RelationshipRole::Child)
+                };
+                let Relation { kind, index, created, comment, .. } = relation;
+                Relationship { thread_id: thread, kind, role, message_index: index, created_at: created, comment }
+            });
+            let mut seen: Vec<Relationship> = seen.collect();
+            let known = self.known(own.record.origin_thread_id).await?;
+            seen.extend(origin_elsewhere(&own, &known, &seen));
+            Ok(seen)
+        })
     }
 
     /// The relations of a thread that hold now: with other threads of the account, and those that it made with public

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadkeep_model::{Body, Code, Invalid, Thread, ThreadId};
-use threadkeep_store::{FeedCursor, FeedItem, FeedNews, Signal, StoreError, StoredEntry};
+use threadkeep_store::{BoxFuture, FeedCursor, FeedItem, FeedNews, Signal, StoreError, StoredEntry};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::{Engine, Error, HistoryEntry, Result};
@@ -156,29 +156,31 @@ impl Engine {
     ///
     /// # Errors
     /// A cursor in the future.
-    pub async fn feed(&self, after: FeedCursor) -> Result<FeedReader> {
-        let signal = self.shared.stores.feed.signals().any();
-        if after > self.feed_latest().await? {
-            let rule = "lies in the future of this store; begin without one";
-            return Err(Invalid::new(Code::InvalidCursor, "cursor", rule).into());
-        }
-        Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new(), reads: 0 })
+    pub fn feed(&self, after: FeedCursor) -> BoxFuture<'_, Result<FeedReader>> {
+        Box::pin(async move {
+            let signal = self.shared.stores.feed.signals().any();
+            if after > self.feed_latest().await? {
+                let rule = "lies in the future of this store; begin without one";
+                return Err(Invalid::new(Code::InvalidCursor, "cursor", rule).into());
+            }
+            Ok(FeedReader { engine: self.clone(), after, signal, ready: VecDeque::new(), reads: 0 })
+        })
     }
 
     /// The place of the last entry in the store.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn feed_latest(&self) -> Result<FeedCursor> {
-        Ok(self.shared.stores.feed.latest().await?)
+    pub fn feed_latest(&self) -> BoxFuture<'_, Result<FeedCursor>> {
+        Box::pin(async move { Ok(self.shared.stores.feed.latest().await?) })
     }
 
     /// An entry of the feed, as the history of its thread shows it. The caller checks who may see it.
     ///
     /// # Errors
     /// If a large body cannot be read.
-    pub async fn fed_entry(&self, thread: ThreadId, entry: &StoredEntry) -> Result<HistoryEntry> {
-        self.historic(thread, entry.clone()).await
+    pub fn fed_entry<'a>(&'a self, thread: ThreadId, entry: &'a StoredEntry) -> BoxFuture<'a, Result<HistoryEntry>> {
+        Box::pin(async move { self.historic(thread, entry.clone()).await })
     }
 }
 
@@ -204,21 +206,23 @@ impl FeedReader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn next_fed(&mut self) -> Result<Arc<Fed>> {
-        loop {
-            match self.read().await? {
-                Some(fed) => return Ok(fed),
-                None => self.news().await,
+    pub fn next_fed(&mut self) -> BoxFuture<'_, Result<Arc<Fed>>> {
+        Box::pin(async move {
+            loop {
+                match self.read().await? {
+                    Some(fed) => return Ok(fed),
+                    None => self.news().await,
+                }
             }
-        }
+        })
     }
 
     /// The next entry if it is already committed; none at the end of the log.
     ///
     /// # Errors
     /// If the store cannot be read now; nothing is lost by asking again.
-    pub async fn next_so_far(&mut self) -> Result<Option<FeedItem>> {
-        Ok(self.read().await?.map(|fed| fed.item.clone()))
+    pub fn next_so_far(&mut self) -> BoxFuture<'_, Result<Option<FeedItem>>> {
+        Box::pin(async move { Ok(self.read().await?.map(|fed| fed.item.clone())) })
     }
 
     async fn read(&mut self) -> Result<Option<Arc<Fed>>> {

@@ -14,7 +14,7 @@ use threadkeep_model::{
     Account, Actor, Bounds, Class, Derived, Entry, Head, Kind, MessageId, Position, SegmentId, ThreadId, Timestamp,
     Version,
 };
-use threadkeep_store::{EntryQuery, Order, Signal, StoreError, StoredEntry};
+use threadkeep_store::{BoxFuture, EntryQuery, Order, Signal, StoreError, StoredEntry};
 
 use crate::ground::policy::{Standing, Verb};
 use crate::{Engine, Error, Result};
@@ -110,29 +110,31 @@ impl Subscription {
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
     /// again.
-    pub async fn next_so_far(&mut self) -> Result<Option<HistoryEntry>> {
-        if !self.ready.is_empty() && self.signal.take() {
-            // Invariant: entries that were read earlier are not given to a caller that lost the thread meanwhile.
-            self.is_current = false;
-            self.head().await?;
-        }
-        if self.ready.is_empty() {
-            self.is_current = false;
-            let head = self.head().await?;
-            let (thread, after) = (self.thread, self.after);
-            let found = match self.segment == Some(head.segment) {
-                true => self.engine.newest(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
-                false => self.engine.history_up_to(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
-            };
-            self.is_current = found.last().map_or(after, |last| last.version) >= head.version;
-            self.ready = found.into();
-            self.reads += 1;
-        }
-        let next = self.ready.pop_front();
-        if let Some(entry) = &next {
-            (self.after, self.segment) = (entry.version, Some(entry.place.segment));
-        }
-        Ok(next)
+    pub fn next_so_far(&mut self) -> BoxFuture<'_, Result<Option<HistoryEntry>>> {
+        Box::pin(async move {
+            if !self.ready.is_empty() && self.signal.take() {
+                // Invariant: entries that were read earlier are not given to a caller that lost the thread meanwhile.
+                self.is_current = false;
+                self.head().await?;
+            }
+            if self.ready.is_empty() {
+                self.is_current = false;
+                let head = self.head().await?;
+                let (thread, after) = (self.thread, self.after);
+                let found = match self.segment == Some(head.segment) {
+                    true => self.engine.newest(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
+                    false => self.engine.history_up_to(thread, &head, after, CATCH_UP_AT_ONCE, CATCH_UP_BYTES).await?,
+                };
+                self.is_current = found.last().map_or(after, |last| last.version) >= head.version;
+                self.ready = found.into();
+                self.reads += 1;
+            }
+            let next = self.ready.pop_front();
+            if let Some(entry) = &next {
+                (self.after, self.segment) = (entry.version, Some(entry.place.segment));
+            }
+            Ok(next)
+        })
     }
 
     /// The head, while the caller's relation to the thread is the one it began with: an owner who became a visitor
@@ -172,16 +174,23 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn history(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
-        self.history_within(thread, after, limit, usize::MAX, Verb::Read).await
+    pub fn history(&self, thread: ThreadId, after: Version, limit: usize) -> BoxFuture<'_, Result<Vec<HistoryEntry>>> {
+        Box::pin(async move { self.history_within(thread, after, limit, usize::MAX, Verb::Read).await })
     }
 
     /// The same, and no more once the bodies have [`Limits::page_bytes_max`](crate::Limits) bytes together.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn history_page(&self, thread: ThreadId, after: Version, limit: usize) -> Result<Vec<HistoryEntry>> {
-        self.history_within(thread, after, limit, self.shared.limits.page_bytes_max, Verb::Read).await
+    pub fn history_page(
+        &self,
+        thread: ThreadId,
+        after: Version,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<HistoryEntry>>> {
+        Box::pin(async move {
+            self.history_within(thread, after, limit, self.shared.limits.page_bytes_max, Verb::Read).await
+        })
     }
 
     async fn history_within(
@@ -363,14 +372,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; a version in the future is refused, never guessed at.
-    pub async fn subscribe(&self, thread: ThreadId, after: Version) -> Result<Subscription> {
-        let signal = self.shared.stores.feed.signals().of(thread);
-        let (head, standing) = self.head_and_standing(thread, Verb::Stream).await?;
-        let current = head.version;
-        if after > current {
-            return Err(Error::VersionInFuture { version: after, current });
-        }
-        let (engine, ready) = (self.clone(), VecDeque::new());
-        Ok(Subscription { engine, thread, after, signal, ready, segment: None, is_current: false, standing, reads: 0 })
+    pub fn subscribe(&self, thread: ThreadId, after: Version) -> BoxFuture<'_, Result<Subscription>> {
+        Box::pin(async move {
+            let signal = self.shared.stores.feed.signals().of(thread);
+            let (head, standing) = self.head_and_standing(thread, Verb::Stream).await?;
+            let current = head.version;
+            if after > current {
+                return Err(Error::VersionInFuture { version: after, current });
+            }
+            let (engine, ready) = (self.clone(), VecDeque::new());
+            Ok(Subscription {
+                engine,
+                thread,
+                after,
+                signal,
+                ready,
+                segment: None,
+                is_current: false,
+                standing,
+                reads: 0,
+            })
+        })
     }
 }

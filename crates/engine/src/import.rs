@@ -10,7 +10,7 @@ use threadkeep_model::{
     Account, Actor, BlobId, Body, Derived, Entry, Head, Position, Record, SegmentId, Tally, Thread, ThreadId,
     Timestamp, Version,
 };
-use threadkeep_store::{ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry, Tombstone};
+use threadkeep_store::{BoxFuture, ImportBatch, ImportedEntry, SegmentRow, StoreError, StoredEntry, Tombstone};
 
 use crate::export::{ExportItem, MOVED_AT_ONCE};
 use crate::incoming::Incoming;
@@ -73,49 +73,52 @@ impl Importer {
     /// # Errors
     /// [`StoreError::Import`] if it does not fit the store; earlier items stay, and can be imported again.
     /// [`Error::NotAllowed`] for an agent.
-    pub async fn push(&mut self, item: ExportItem) -> Result<()> {
-        if self.engine.is_agent() {
-            // An import brings whole logs, with the approvals and delegations in them.
-            return Err(Error::NotAllowed { what: "an agent cannot import threads: a human has to".to_owned() });
-        }
-        match item {
-            ExportItem::Segment(row) => self.push_segment(row).await?,
-            ExportItem::Blob(id, bytes) => {
-                if BlobId::of(&bytes) != id {
-                    return Err(clash(format!("blob {id} does not have the content its hash says")));
+    pub fn push(&mut self, item: ExportItem) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            if self.engine.is_agent() {
+                // An import brings whole logs, with the approvals and delegations in them.
+                return Err(Error::NotAllowed { what: "an agent cannot import threads: a human has to".to_owned() });
+            }
+            match item {
+                ExportItem::Segment(row) => self.push_segment(row).await?,
+                ExportItem::Blob(id, bytes) => {
+                    if BlobId::of(&bytes) != id {
+                        return Err(clash(format!("blob {id} does not have the content its hash says")));
+                    }
+                    self.blob_bytes += bytes.len();
+                    self.bodies.insert(id, bytes.clone());
+                    self.batch.blobs.push((id, bytes));
                 }
-                self.blob_bytes += bytes.len();
-                self.bodies.insert(id, bytes.clone());
-                self.batch.blobs.push((id, bytes));
-            }
-            ExportItem::Lost(id) => drop(self.lost.insert(id)),
-            ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
-                let (account, actor) = self
-                    .actors
-                    .entry((account.clone(), actor.clone()))
-                    .or_insert_with(|| (Arc::new(account), Arc::new(actor)))
-                    .clone();
-                let entry = StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body };
-                self.push_entry(entry).await?;
-            }
-            ExportItem::Thread { id, account, version, segment, era, fence, record } => {
-                // The head follows from earlier items; other threads may come in the same batch.
-                if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
-                    self.flush(false).await?;
+                ExportItem::Lost(id) => drop(self.lost.insert(id)),
+                ExportItem::Entry { segment, position, kind, format, time, account, actor, cause, tally, body } => {
+                    let (account, actor) = self
+                        .actors
+                        .entry((account.clone(), actor.clone()))
+                        .or_insert_with(|| (Arc::new(account), Arc::new(actor)))
+                        .clone();
+                    let entry =
+                        StoredEntry { segment, position, kind, format, time, account, actor, cause, tally, body };
+                    self.push_entry(entry).await?;
                 }
-                self.incoming.thread(id).map_err(clash)?;
-                let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
-                self.batch.threads.push(thread);
-                self.imported += 1;
-                self.known += u64::from(self.engine.shared.stores.store.head(id).await?.is_some());
+                ExportItem::Thread { id, account, version, segment, era, fence, record } => {
+                    // The head follows from earlier items; other threads may come in the same batch.
+                    if !self.batch.segments.is_empty() || !self.batch.entries.is_empty() {
+                        self.flush(false).await?;
+                    }
+                    self.incoming.thread(id).map_err(clash)?;
+                    let thread = self.thread(id, account, version, segment, (era, fence), record).await?;
+                    self.batch.threads.push(thread);
+                    self.imported += 1;
+                    self.known += u64::from(self.engine.shared.stores.store.head(id).await?.is_some());
+                }
             }
-        }
-        let rows = self.batch.segments.len() + self.batch.entries.len();
-        let is_full = rows >= MOVED_AT_ONCE || self.batch.threads.len() >= self.threads_at_once;
-        if is_full || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
-            self.flush(false).await?;
-        }
-        Ok(())
+            let rows = self.batch.segments.len() + self.batch.entries.len();
+            let is_full = rows >= MOVED_AT_ONCE || self.batch.threads.len() >= self.threads_at_once;
+            if is_full || self.blob_bytes >= BLOB_BYTES_AT_ONCE {
+                self.flush(false).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Says that so many threads come, and that no one else writes meanwhile: they may appear in large batches.
@@ -130,9 +133,11 @@ impl Importer {
     ///
     /// # Errors
     /// [`StoreError::Import`] if it lives here.
-    pub async fn push_deleted(&mut self, tombstone: Tombstone) -> Result<()> {
-        self.batch.tombstones.push(tombstone);
-        if self.batch.tombstones.len() >= MOVED_AT_ONCE { self.flush(false).await } else { Ok(()) }
+    pub fn push_deleted(&mut self, tombstone: Tombstone) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.batch.tombstones.push(tombstone);
+            if self.batch.tombstones.len() >= MOVED_AT_ONCE { self.flush(false).await } else { Ok(()) }
+        })
     }
 
     /// Threads so far that were in this store before the import, and are left as they are.
@@ -144,9 +149,11 @@ impl Importer {
     ///
     /// # Errors
     /// As [`Importer::push`].
-    pub async fn finish(mut self) -> Result<u64> {
-        self.flush(true).await?;
-        Ok(self.imported)
+    pub fn finish(mut self) -> BoxFuture<'static, Result<u64>> {
+        Box::pin(async move {
+            self.flush(true).await?;
+            Ok(self.imported)
+        })
     }
 
     async fn push_segment(&mut self, row: SegmentRow) -> Result<()> {

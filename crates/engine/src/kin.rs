@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use threadkeep_calls::FamilyMerge;
 use threadkeep_model::{Child, ItemKind, Relation, Thread, ThreadId};
-use threadkeep_store::{Item, Related};
+use threadkeep_store::{BoxFuture, Item, Related};
 
 use crate::family::{Acquainted, forked};
 use crate::ground::cursor::{after, no_cursor, read};
@@ -93,8 +93,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn family(&self, thread: ThreadId) -> Result<Family> {
-        self.walk_family(thread, &FamilyPage::default(), FAMILY_MAX).await
+    pub fn family(&self, thread: ThreadId) -> BoxFuture<'_, Result<Family>> {
+        Box::pin(async move { self.walk_family(thread, &FamilyPage::default(), FAMILY_MAX).await })
     }
 
     /// A page of the family of a thread, the nearest threads first. Relations that are made while pages are read do not
@@ -103,9 +103,11 @@ impl Engine {
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a limit out of range; a cursor that another list gave
     /// ([`invalid_cursor`](threadkeep_model::Code::InvalidCursor)).
-    pub async fn family_page(&self, thread: ThreadId, page: FamilyPage) -> Result<Family> {
-        let limit = self.page_limit(Some(page.limit.unwrap_or(FAMILY_PAGE.min(self.shared.limits.page_max))))?;
-        self.walk_family(thread, &page, limit).await
+    pub fn family_page(&self, thread: ThreadId, page: FamilyPage) -> BoxFuture<'_, Result<Family>> {
+        Box::pin(async move {
+            let limit = self.page_limit(Some(page.limit.unwrap_or(FAMILY_PAGE.min(self.shared.limits.page_max))))?;
+            self.walk_family(thread, &page, limit).await
+        })
     }
 
     async fn walk_family(&self, thread: ThreadId, page: &FamilyPage, limit: usize) -> Result<Family> {

@@ -61,7 +61,7 @@ pub use events::Logged;
 pub use export::{ExportItem, Exporter, Lost, Selection};
 pub use feed::{Fed, FeedReader};
 pub use files::{FileIs, FileRecord, FileVersion, Files, Find, Grep, ReferredPage, Values};
-pub use ground::carry::Carry;
+pub use ground::carry::{Carry, Enter};
 pub use ground::cursor::{cursor, place};
 pub use ground::defined::{Defined, KnowEffects};
 pub use ground::draft::{Draft, DraftStep, Refused};

@@ -12,7 +12,7 @@ use threadkeep_model::{
     BlobId, Body, Entry, Invalid, Kind, Message, MessageBody, MessageId, MessageName, Position, QueuedId, Role,
     ThreadId, Uuid, Version,
 };
-use threadkeep_store::{ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
+use threadkeep_store::{BoxFuture, ChangeRow, MessageFilter, Order, StoreError, StoredEntry};
 
 use crate::ground::cursor;
 use crate::ground::policy::Verb;
@@ -191,75 +191,79 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::VersionInFuture`]; a cursor that is malformed or of another thread.
-    pub async fn messages(&self, thread: ThreadId, page: Page) -> Result<MessagePage> {
-        let limits = &self.shared.limits;
-        let limit = page.limit.unwrap_or(limits.page);
-        if limit == 0 || limit > limits.page_max {
-            let rule = format!("a page has 1 to {} messages", limits.page_max);
-            return Err(Invalid::parameter("limit", rule).into());
-        }
-        if page.cursor.is_some() && page.offset > 0 {
-            let rule = "cannot be combined with a cursor";
-            return Err(Invalid::parameter("offset", rule).into());
-        }
-        let is_default = page.filter == MessageFilter::SHOWN;
-        let is_placed = page.cursor.is_some() || page.offset > 0 || page.order == Order::Descending;
-        if page.around.is_some() && (is_placed || !is_default) {
-            let rule = "goes without a cursor, an offset, a falling order and filters";
-            return Err(Invalid::parameter("around", rule).into());
-        }
-        // A place among all messages: it holds for every filter.
-        let list = ("messages", thread, page.through);
-        let cursor = page.cursor.as_deref().map(|text| Cursor::decode(list, text)).transpose()?;
-        // The pages of a cursor show one state, and no other one is asked of it.
-        if cursor.as_ref().is_some_and(|cursor| page.as_of.is_some_and(|as_of| as_of != cursor.version)) {
-            return Err(cursor::no_cursor().into());
-        }
-        let head = self.head(thread, Verb::Read).await?;
-        let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
-        let view = self.view(thread, &head, at).await?;
-        let version = at.unwrap_or(head.version);
-        let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
-        let offset = match page.around {
-            Some(message) => {
-                let located = self.locate(&view, message).await?;
-                self.index_of(&view, &located).await?.saturating_sub(limit as u64 / 2)
+    pub fn messages(&self, thread: ThreadId, page: Page) -> BoxFuture<'_, Result<MessagePage>> {
+        Box::pin(async move {
+            let limits = &self.shared.limits;
+            let limit = page.limit.unwrap_or(limits.page);
+            if limit == 0 || limit > limits.page_max {
+                let rule = format!("a page has 1 to {} messages", limits.page_max);
+                return Err(Invalid::parameter("limit", rule).into());
             }
-            None => page.offset,
-        };
-        let start = match &cursor {
-            Some(cursor) => Some(cursor.place),
-            None => self.place(&view, page.filter, offset, order).await?,
-        };
-        let (items, next) = match start {
-            Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
-            None => (Vec::new(), None),
-        };
-        let next = next.map(|place| Cursor { version, order, place }.encode(list));
-        let total = if page.counted { self.count_under(&view, page.filter).await? } else { 0 };
-        let first_index = match (items.first(), &cursor) {
-            (Some(_), None) if is_default && page.counted => Some(match order {
-                Order::Ascending => offset,
-                Order::Descending => total.saturating_sub(offset + 1),
-            }),
-            (Some(first), Some(_)) if is_default && page.counted => {
-                let located = self.locate(&view, first.id).await?;
-                Some(self.index_of(&view, &located).await?)
+            if page.cursor.is_some() && page.offset > 0 {
+                let rule = "cannot be combined with a cursor";
+                return Err(Invalid::parameter("offset", rule).into());
             }
-            _ => None,
-        };
-        Ok(MessagePage { items, next, total, first_index, falls: order == Order::Descending, version })
+            let is_default = page.filter == MessageFilter::SHOWN;
+            let is_placed = page.cursor.is_some() || page.offset > 0 || page.order == Order::Descending;
+            if page.around.is_some() && (is_placed || !is_default) {
+                let rule = "goes without a cursor, an offset, a falling order and filters";
+                return Err(Invalid::parameter("around", rule).into());
+            }
+            // A place among all messages: it holds for every filter.
+            let list = ("messages", thread, page.through);
+            let cursor = page.cursor.as_deref().map(|text| Cursor::decode(list, text)).transpose()?;
+            // The pages of a cursor show one state, and no other one is asked of it.
+            if cursor.as_ref().is_some_and(|cursor| page.as_of.is_some_and(|as_of| as_of != cursor.version)) {
+                return Err(cursor::no_cursor().into());
+            }
+            let head = self.head(thread, Verb::Read).await?;
+            let at = cursor.as_ref().map(|cursor| cursor.version).or(page.as_of);
+            let view = self.view(thread, &head, at).await?;
+            let version = at.unwrap_or(head.version);
+            let order = cursor.as_ref().map_or(page.order, |cursor| cursor.order);
+            let offset = match page.around {
+                Some(message) => {
+                    let located = self.locate(&view, message).await?;
+                    self.index_of(&view, &located).await?.saturating_sub(limit as u64 / 2)
+                }
+                None => page.offset,
+            };
+            let start = match &cursor {
+                Some(cursor) => Some(cursor.place),
+                None => self.place(&view, page.filter, offset, order).await?,
+            };
+            let (items, next) = match start {
+                Some(place) => self.read_from(&view, place, order, page.filter, limit).await?,
+                None => (Vec::new(), None),
+            };
+            let next = next.map(|place| Cursor { version, order, place }.encode(list));
+            let total = if page.counted { self.count_under(&view, page.filter).await? } else { 0 };
+            let first_index = match (items.first(), &cursor) {
+                (Some(_), None) if is_default && page.counted => Some(match order {
+                    Order::Ascending => offset,
+                    Order::Descending => total.saturating_sub(offset + 1),
+                }),
+                (Some(first), Some(_)) if is_default && page.counted => {
+                    let located = self.locate(&view, first.id).await?;
+                    Some(self.index_of(&view, &located).await?)
+                }
+                _ => None,
+            };
+            Ok(MessagePage { items, next, total, first_index, falls: order == Order::Descending, version })
+        })
     }
 
     /// One message, as `thread` shows it now or as of a version.
     ///
     /// # Errors
     /// [`Error::MessageNotFound`] if the thread does not show it.
-    pub async fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> Result<Message> {
-        let head = self.head(thread, Verb::Read).await?;
-        let view = self.view(thread, &head, as_of).await?;
-        let located = self.locate(&view, id).await?;
-        self.assemble(&located.base, located.item()).await
+    pub fn message(&self, thread: ThreadId, id: MessageId, as_of: Option<Version>) -> BoxFuture<'_, Result<Message>> {
+        Box::pin(async move {
+            let head = self.head(thread, Verb::Read).await?;
+            let view = self.view(thread, &head, as_of).await?;
+            let located = self.locate(&view, id).await?;
+            self.assemble(&located.base, located.item()).await
+        })
     }
 
     /// Where the message lies that `name` names.
@@ -325,13 +329,15 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::MessageNotFound`]; [`Error::AttachmentNotFound`] if the message has no such attachment.
-    pub async fn attachment(&self, thread: ThreadId, message: MessageId, attachment: BlobId) -> Result<Bytes> {
-        let message = self.message(thread, message, None).await?;
-        let missing = Error::AttachmentNotFound { attachment };
-        if !message.body()?.attachments.iter().any(|named| named.id == attachment) {
-            return Err(missing);
-        }
-        self.shared.stores.blobs.blob(attachment).await?.ok_or(missing)
+    pub fn attachment(&self, thread: ThreadId, message: MessageId, attachment: BlobId) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let message = self.message(thread, message, None).await?;
+            let missing = Error::AttachmentNotFound { attachment };
+            if !message.body()?.attachments.iter().any(|named| named.id == attachment) {
+                return Err(missing);
+            }
+            self.shared.stores.blobs.blob(attachment).await?.ok_or(missing)
+        })
     }
 
     /// Where the message number `offset` of those that pass `filter`, counted in `order`, is; none past the end.

@@ -179,13 +179,15 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn observers_behind(&self) -> Result<(u64, u64)> {
-        if !any_observer(self).await? {
-            return Ok((0, 0));
-        }
-        let Some(place) = place(self).await? else { return Ok((0, 0)) };
-        let behind = self.shared.stores.feed.behind(FeedCursor(place.cursor), BEHIND_COUNTED_MAX).await?;
-        Ok((behind.items, behind.seconds(self.now())))
+    pub fn observers_behind(&self) -> BoxFuture<'_, Result<(u64, u64)>> {
+        Box::pin(async move {
+            if !any_observer(self).await? {
+                return Ok((0, 0));
+            }
+            let Some(place) = place(self).await? else { return Ok((0, 0)) };
+            let behind = self.shared.stores.feed.behind(FeedCursor(place.cursor), BEHIND_COUNTED_MAX).await?;
+            Ok((behind.items, behind.seconds(self.now())))
+        })
     }
 
     /// Where an event is injected into the thread that observes: once, however often it is tried.

@@ -9,6 +9,7 @@ use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role, T
 use crate::ground::view::View;
 use crate::request::is_of_side_b;
 use crate::{Engine, Result};
+use threadkeep_store::BoxFuture;
 
 /// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was
 /// closed long ago; the model's view closes it in any case.
@@ -105,21 +106,23 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`].
-    pub async fn open_calls(&self, thread: ThreadId) -> Result<OpenCalls> {
-        let thread = self.thread(thread).await?;
-        let view = self.view(thread.id, &thread.head, None).await?;
-        let mut answered = HashSet::new();
-        for message in self.last_of(&view, view.tally.messages(), LOOKS_BACK).await? {
-            let body = read(&message)?;
-            if let Some(open) = open_calls(&body, &mut answered) {
-                let called = body.content.to_parts().into_iter().filter_map(|part| match part {
-                    Part::ToolUse { id, name, input } if open.contains(&id) => Some((id, name, input)),
-                    _ => None,
-                });
-                return Ok(OpenCalls { version: message.version, calls: called.collect() });
+    pub fn open_calls(&self, thread: ThreadId) -> BoxFuture<'_, Result<OpenCalls>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let view = self.view(thread.id, &thread.head, None).await?;
+            let mut answered = HashSet::new();
+            for message in self.last_of(&view, view.tally.messages(), LOOKS_BACK).await? {
+                let body = read(&message)?;
+                if let Some(open) = open_calls(&body, &mut answered) {
+                    let called = body.content.to_parts().into_iter().filter_map(|part| match part {
+                        Part::ToolUse { id, name, input } if open.contains(&id) => Some((id, name, input)),
+                        _ => None,
+                    });
+                    return Ok(OpenCalls { version: message.version, calls: called.collect() });
+                }
             }
-        }
-        Ok(OpenCalls::default())
+            Ok(OpenCalls::default())
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use threadkeep_model::{ProcessId, Uuid};
-use threadkeep_store::Processes;
+use threadkeep_store::{BoxFuture, Processes};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
@@ -60,31 +60,35 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be written to.
-    pub async fn own(&self) -> Result<Owned> {
-        let mut last = self.shared.room::<Lease>().0.lock().await;
-        if let Some(held) = last.upgrade().map(Owned).filter(|owned| !owned.is_lost()) {
-            return Ok(held);
-        }
-        let id = ProcessId(Uuid::from_chance(self.shared.world.chance()));
-        let (began, processes) = (Instant::now(), &self.shared.stores.processes);
-        processes.begin(id, ProcessId::TTL_MICROS).await?;
-        let held = Arc::new(Held { id, lost: watch::Sender::new(false) });
-        // On a thread of its own: a busy program does not lose its lease.
-        self.shared.live().background.spawn(renew(Arc::downgrade(&held), Arc::clone(processes), began))?;
-        *last = Arc::downgrade(&held);
-        Ok(Owned(held))
+    pub fn own(&self) -> BoxFuture<'_, Result<Owned>> {
+        Box::pin(async move {
+            let mut last = self.shared.room::<Lease>().0.lock().await;
+            if let Some(held) = last.upgrade().map(Owned).filter(|owned| !owned.is_lost()) {
+                return Ok(held);
+            }
+            let id = ProcessId(Uuid::from_chance(self.shared.world.chance()));
+            let (began, processes) = (Instant::now(), &self.shared.stores.processes);
+            processes.begin(id, ProcessId::TTL_MICROS).await?;
+            let held = Arc::new(Held { id, lost: watch::Sender::new(false) });
+            // On a thread of its own: a busy program does not lose its lease.
+            self.shared.live().background.spawn(renew(Arc::downgrade(&held), Arc::clone(processes), began))?;
+            *last = Arc::downgrade(&held);
+            Ok(Owned(held))
+        })
     }
 
     /// Ends the lease of this process, so that others take over its work at once. For a program that stops.
     ///
     /// # Errors
     /// If the store cannot be written to. The lease ends by itself then.
-    pub async fn end_lease(&self) -> Result<()> {
-        let last = std::mem::take(&mut *self.shared.room::<Lease>().0.lock().await);
-        let Some(held) = last.upgrade() else { return Ok(()) };
-        held.lost.send_replace(true);
-        self.shared.stores.processes.renew(held.id, 0).await?;
-        Ok(())
+    pub fn end_lease(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let last = std::mem::take(&mut *self.shared.room::<Lease>().0.lock().await);
+            let Some(held) = last.upgrade() else { return Ok(()) };
+            held.lost.send_replace(true);
+            self.shared.stores.processes.renew(held.id, 0).await?;
+            Ok(())
+        })
     }
 
     /// The same engine, whose commits the store refuses once this lease has ended.

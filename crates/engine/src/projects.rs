@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use threadkeep_calls::{Project, Sandbox};
 use threadkeep_model::{Account, Invalid, Timestamp, identity, strip_nulls};
-use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, RegistryQuery, StoreError};
 
 use crate::{Engine, Result};
 
@@ -76,39 +76,43 @@ impl Engine {
     ///
     /// # Errors
     /// Names the field and the rule it breaks.
-    pub async fn put_project(
+    pub fn put_project(
         &self,
         id: Option<String>,
         name: String,
         icon_name: Option<String>,
         sandbox: Option<Sandbox>,
-    ) -> Result<Project> {
-        let details = Details { name, icon_name, sandbox }.checked()?;
-        let id = id.unwrap_or_else(|| format!("{:032x}", self.shared.world.chance()));
-        let id = identity("id", id, ID_BYTES_MAX).map_err(|invalid| Invalid::body("id", invalid.rule))?;
-        if id.contains('/') {
-            return Err(Invalid::body("id", "has no slash").into());
-        }
-        let account = self.caller.account.clone();
-        let json = serde_json::to_string(&details).map_err(|error| StoreError::corrupt(error.to_string()))?;
-        let kind = RegistryKind::Project;
-        let document = Registered { kind, id: place(&account, &id), account, json, created: self.shared.now() };
-        let created = document.created;
-        self.shared.stores.registry.register(document).await?;
-        Ok(self.project(&id).await?.unwrap_or_else(|| details.of(id, created)))
+    ) -> BoxFuture<'_, Result<Project>> {
+        Box::pin(async move {
+            let details = Details { name, icon_name, sandbox }.checked()?;
+            let id = id.unwrap_or_else(|| format!("{:032x}", self.shared.world.chance()));
+            let id = identity("id", id, ID_BYTES_MAX).map_err(|invalid| Invalid::body("id", invalid.rule))?;
+            if id.contains('/') {
+                return Err(Invalid::body("id", "has no slash").into());
+            }
+            let account = self.caller.account.clone();
+            let json = serde_json::to_string(&details).map_err(|error| StoreError::corrupt(error.to_string()))?;
+            let kind = RegistryKind::Project;
+            let document = Registered { kind, id: place(&account, &id), account, json, created: self.shared.now() };
+            let created = document.created;
+            self.shared.stores.registry.register(document).await?;
+            Ok(self.project(&id).await?.unwrap_or_else(|| details.of(id, created)))
+        })
     }
 
     /// A project of the account.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn project(&self, id: &str) -> Result<Option<Project>> {
-        if id.len() > ID_BYTES_MAX {
-            return Ok(None);
-        }
-        let wanted = vec![place(&self.caller.account, id)];
-        let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
-        found.first().map(|document| self.read_project(document)).transpose()
+    pub fn project<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Project>>> {
+        Box::pin(async move {
+            if id.len() > ID_BYTES_MAX {
+                return Ok(None);
+            }
+            let wanted = vec![place(&self.caller.account, id)];
+            let found = self.shared.stores.registry.registered(RegistryKind::Project, wanted).await?;
+            found.first().map(|document| self.read_project(document)).transpose()
+        })
     }
 
     /// The projects of the account with these ids, in one read; those that are not there are left out.
@@ -126,25 +130,29 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn projects(&self, after: Option<&str>, limit: usize) -> Result<Vec<Project>> {
-        let account = self.caller.account.clone();
-        let after = Some(place(&account, after.unwrap_or_default()));
-        let query = RegistryQuery { kind: RegistryKind::Project, account: Some(account), after, limit };
-        let found = self.shared.stores.registry.registry(query).await?;
-        found.iter().map(|document| self.read_project(document)).collect()
+    pub fn projects<'a>(&'a self, after: Option<&'a str>, limit: usize) -> BoxFuture<'a, Result<Vec<Project>>> {
+        Box::pin(async move {
+            let account = self.caller.account.clone();
+            let after = Some(place(&account, after.unwrap_or_default()));
+            let query = RegistryQuery { kind: RegistryKind::Project, account: Some(account), after, limit };
+            let found = self.shared.stores.registry.registry(query).await?;
+            found.iter().map(|document| self.read_project(document)).collect()
+        })
     }
 
     /// Deletes a project of the account with its memories; its threads stay. False if there is none.
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub async fn delete_project(&self, id: &str) -> Result<bool> {
-        let place = place(&self.caller.account, id);
-        let deleted = self.shared.stores.registry.unregister(RegistryKind::Project, place).await?;
-        if deleted {
-            self.forget_project(id).await?;
-        }
-        Ok(deleted)
+    pub fn delete_project<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let place = place(&self.caller.account, id);
+            let deleted = self.shared.stores.registry.unregister(RegistryKind::Project, place).await?;
+            if deleted {
+                self.forget_project(id).await?;
+            }
+            Ok(deleted)
+        })
     }
 }
 

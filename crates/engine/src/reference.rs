@@ -8,7 +8,7 @@ use threadkeep_model::{
     Actor, Binding, Entry, Head, Invalid, ItemKind, ReferenceScope, Referenced, Related, RelationKind, Thread,
     ThreadId, Timestamp, Uuid, Version,
 };
-use threadkeep_store::{Item, ItemQuery};
+use threadkeep_store::{BoxFuture, Item, ItemQuery};
 use threadkeep_tree::Glob;
 
 use crate::approvals::not_an_item;
@@ -91,42 +91,46 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn references(&self, thread: ThreadId) -> Result<References> {
-        let own = self.thread(thread).await?;
-        let mut references =
-            References { outgoing: self.references_of(own.id, &own.head).await?, ..Default::default() };
-        let relations = self.shared.stores.store.relations(vec![thread]).await?;
-        let mut readers: Vec<ThreadId> = relations
-            .iter()
-            .flatten()
-            .map(|(relation, ..)| relation)
-            .filter(|relation| relation.kind == RelationKind::Reference && relation.child == thread)
-            .map(|relation| relation.parent)
-            .collect();
-        readers.sort_unstable();
-        readers.dedup();
-        for reader in readers {
-            match self.thread(reader).await {
-                Ok(reader) => {
-                    let made = self.references_of(reader.id, &reader.head).await?;
-                    references.incoming.extend(made.into_iter().filter(|made| made.target == thread));
+    pub fn references(&self, thread: ThreadId) -> BoxFuture<'_, Result<References>> {
+        Box::pin(async move {
+            let own = self.thread(thread).await?;
+            let mut references =
+                References { outgoing: self.references_of(own.id, &own.head).await?, ..Default::default() };
+            let relations = self.shared.stores.store.relations(vec![thread]).await?;
+            let mut readers: Vec<ThreadId> = relations
+                .iter()
+                .flatten()
+                .map(|(relation, ..)| relation)
+                .filter(|relation| relation.kind == RelationKind::Reference && relation.child == thread)
+                .map(|relation| relation.parent)
+                .collect();
+            readers.sort_unstable();
+            readers.dedup();
+            for reader in readers {
+                match self.thread(reader).await {
+                    Ok(reader) => {
+                        let made = self.references_of(reader.id, &reader.head).await?;
+                        references.incoming.extend(made.into_iter().filter(|made| made.target == thread));
+                    }
+                    Err(Error::ThreadNotFound { .. }) => {}
+                    Err(error) => return Err(error),
                 }
-                Err(Error::ThreadNotFound { .. }) => {}
-                Err(error) => return Err(error),
             }
-        }
-        references.incoming.sort_by_key(|reference| reference.created_at);
-        Ok(references)
+            references.incoming.sort_by_key(|reference| reference.created_at);
+            Ok(references)
+        })
     }
 
     /// One reference, if the thread that it was made on is the caller's.
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`].
-    pub async fn reference_by_id(&self, id: Uuid) -> Result<Reference> {
-        let missing = || Error::ReferenceNotFound { reference: id };
-        let (thread, item) = self.own_item(ItemKind::Reference, id).await?.ok_or_else(missing)?;
-        self.read_reference(thread.id, &thread.head, &item).await
+    pub fn reference_by_id(&self, id: Uuid) -> BoxFuture<'_, Result<Reference>> {
+        Box::pin(async move {
+            let missing = || Error::ReferenceNotFound { reference: id };
+            let (thread, item) = self.own_item(ItemKind::Reference, id).await?.ok_or_else(missing)?;
+            self.read_reference(thread.id, &thread.head, &item).await
+        })
     }
 
     /// The messages that a reference shows: those of the version it was frozen at, or those of now.
@@ -134,14 +138,16 @@ impl Engine {
     /// # Errors
     /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it does not show messages;
     /// the errors of [`Engine::messages`].
-    pub async fn reference_messages(&self, id: Uuid, page: Page) -> Result<MessagePage> {
-        let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
-        let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;
-        let page = version.into_iter().fold(page.through(id), Page::as_of);
-        match self.messages(target, page).await {
-            Err(Error::ThreadNotFound { .. }) => Err(gone(id, target)),
-            read => read,
-        }
+    pub fn reference_messages(&self, id: Uuid, page: Page) -> BoxFuture<'_, Result<MessagePage>> {
+        Box::pin(async move {
+            let shows = |scope: &ReferenceScope| matches!(scope, ReferenceScope::All | ReferenceScope::Messages);
+            let Referred { target, version, .. } = self.referred(id, "messages", shows).await?;
+            let page = version.into_iter().fold(page.through(id), Page::as_of);
+            match self.messages(target, page).await {
+                Err(Error::ThreadNotFound { .. }) => Err(gone(id, target)),
+                read => read,
+            }
+        })
     }
 
     /// The present target of a reference; refused unless a part of its scope `shows` the wanted kind. Every read

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use threadkeep_model::{Account, Uuid};
-use threadkeep_store::{Registered, RegistryKind, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, StoreError};
 use tokio::sync::OnceCell;
 
 use crate::{Engine, Error, Result};
@@ -25,8 +25,8 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or written.
-    pub async fn store_id(&self) -> Result<Uuid> {
-        self.shared.room::<StoreId>().0.get_or_try_init(|| self.find_store_id()).await.copied()
+    pub fn store_id(&self) -> BoxFuture<'_, Result<Uuid>> {
+        Box::pin(async move { self.shared.room::<StoreId>().0.get_or_try_init(|| self.find_store_id()).await.copied() })
     }
 
     async fn find_store_id(&self) -> Result<Uuid> {

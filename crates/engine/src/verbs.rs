@@ -5,9 +5,10 @@ use threadkeep_calls::{Asked, At, Call, Declaration, for_each_call};
 use threadkeep_model::{Message, Thread};
 use threadkeep_store::BoxFuture;
 
+use crate::ground::carry::{Passage, Underway};
 use crate::ops::run::Progressed;
 use crate::ops::subagent::SubagentThread;
-use crate::{Carry, Engine, Result, Shown};
+use crate::{Carry, Engine, Enter, Result, Shown};
 
 /// A row of the table: a call that comes as text, and goes as text.
 pub struct Carrier {
@@ -17,10 +18,23 @@ pub struct Carrier {
     pub run: fn(Engine, At, Asked) -> BoxFuture<'static, Result<Shown>>,
 }
 
-async fn run<C: Carry>(engine: Engine, at: At, asked: Asked) -> Result<Shown> {
-    let call: C = asked.read()?;
-    let made = engine.call(at, call).await?;
-    C::told(made, &engine).await
+/// Reads a call, so that the rest need not know its type.
+type Read = fn(&Asked) -> Result<Box<dyn Underway>>;
+
+fn read<C: Carry>(asked: &Asked) -> Result<Box<dyn Underway>> {
+    Ok(Box::new(Passage::<C>::Asked(asked.read()?)))
+}
+
+async fn run(engine: Engine, at: At, asked: Asked, declaration: &'static Declaration, read: Read) -> Result<Shown> {
+    let mut call = read(&asked)?;
+    engine.pass(at, declaration, &mut *call).await?;
+    call.tell(&engine).await
+}
+
+async fn enter<C: Carry>(engine: &Engine, at: At, call: C) -> Result<C::Made> {
+    let mut call = Passage::Asked(call);
+    engine.pass(at, &C::DECLARATION, &mut call).await?;
+    call.made()
 }
 
 macro_rules! carriers {
@@ -29,9 +43,20 @@ macro_rules! carriers {
         pub static CARRIERS: &[Carrier] = &[$(
             Carrier {
                 declaration: &<threadkeep_calls::$call as Call>::DECLARATION,
-                run: |engine, at, asked| Box::pin(run::<threadkeep_calls::$call>(engine, at, asked)),
+                run: |engine, at, asked| {
+                    let declaration = &<threadkeep_calls::$call as Call>::DECLARATION;
+                    Box::pin(run(engine, at, asked, declaration, read::<threadkeep_calls::$call>))
+                },
             },
         )*];
+
+        $(
+            impl Enter for threadkeep_calls::$call {
+                fn enter(self, engine: &Engine, at: At) -> BoxFuture<'_, Result<Self::Made>> {
+                    Box::pin(enter(engine, at, self))
+                }
+            }
+        )*
     };
 }
 
@@ -42,8 +67,12 @@ macro_rules! verbs {
         impl Engine {
             $(
                 $(#[$doc])*
-                pub async fn $verb(&self, at: impl Into<At>, call: impl Into<threadkeep_calls::$call>) -> Result<$made> {
-                    self.call(at, call.into()).await
+                pub fn $verb(
+                    &self,
+                    at: impl Into<At>,
+                    call: impl Into<threadkeep_calls::$call>,
+                ) -> BoxFuture<'_, Result<$made>> {
+                    self.call(at, call.into())
                 }
             )*
         }

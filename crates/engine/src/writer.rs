@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use threadkeep_calls::{GetWriter, ReleaseWriter, Released, RenewWriter, TakeWriter, Writer};
 use threadkeep_model::{Invalid, Lease, LeaseToken, ThreadId, identity};
-use threadkeep_store::LeaseAsk;
+use threadkeep_store::{BoxFuture, LeaseAsk};
 
 use crate::ground::carry::Carry;
 use crate::ground::policy::Verb;
@@ -61,14 +61,16 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::WriterHeld`](crate::Error::WriterHeld) says who holds it, and until when.
-    pub async fn take_writer(&self, thread: ThreadId, take: TakeWriter) -> Result<Lease> {
-        let ttl_micros = micros(take.ttl.map(Duration::from_millis))?;
-        let holder = take.holder.unwrap_or_else(|| self.caller.actor.name.clone());
-        let holder = identity("holder", holder, Lease::HOLDER_BYTES_MAX)?;
-        self.head(thread, Verb::Change).await?;
-        let token = LeaseToken::from_chance(self.shared.world.chance() as u64);
-        let ask = LeaseAsk { token, holder, ttl_micros, now: self.shared.now() };
-        Ok(self.shared.stores.leases.take(thread, ask).await?)
+    pub fn take_writer(&self, thread: ThreadId, take: TakeWriter) -> BoxFuture<'_, Result<Lease>> {
+        Box::pin(async move {
+            let ttl_micros = micros(take.ttl.map(Duration::from_millis))?;
+            let holder = take.holder.unwrap_or_else(|| self.caller.actor.name.clone());
+            let holder = identity("holder", holder, Lease::HOLDER_BYTES_MAX)?;
+            self.head(thread, Verb::Change).await?;
+            let token = LeaseToken::from_chance(self.shared.world.chance() as u64);
+            let ask = LeaseAsk { token, holder, ttl_micros, now: self.shared.now() };
+            Ok(self.shared.stores.leases.take(thread, ask).await?)
+        })
     }
 
     /// The holder's sign of life: the lease lasts for `ttl` from now on.
@@ -76,19 +78,28 @@ impl Engine {
     /// # Errors
     /// [`Error::WriterLost`](crate::Error::WriterLost) if it has ended. It does not come back: others may have
     /// written since.
-    pub async fn renew_writer(&self, thread: ThreadId, token: LeaseToken, ttl: Option<Duration>) -> Result<Lease> {
-        let ttl_micros = micros(ttl)?;
-        self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.now()).await?)
+    pub fn renew_writer(
+        &self,
+        thread: ThreadId,
+        token: LeaseToken,
+        ttl: Option<Duration>,
+    ) -> BoxFuture<'_, Result<Lease>> {
+        Box::pin(async move {
+            let ttl_micros = micros(ttl)?;
+            self.head(thread, Verb::Change).await?;
+            Ok(self.shared.stores.leases.renew(thread, token, ttl_micros, self.shared.now()).await?)
+        })
     }
 
     /// Ends a lease early. Says whether it was still held.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn release_writer(&self, thread: ThreadId, token: LeaseToken) -> Result<bool> {
-        self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.release(thread, token, self.shared.now()).await?)
+    pub fn release_writer(&self, thread: ThreadId, token: LeaseToken) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            self.head(thread, Verb::Change).await?;
+            Ok(self.shared.stores.leases.release(thread, token, self.shared.now()).await?)
+        })
     }
 
     /// The token of the lease that a call is about.
@@ -101,9 +112,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn writer(&self, thread: ThreadId) -> Result<Option<Lease>> {
-        self.head(thread, Verb::Change).await?;
-        Ok(self.shared.stores.leases.lease(thread, self.shared.now()).await?)
+    pub fn writer(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Lease>>> {
+        Box::pin(async move {
+            self.head(thread, Verb::Change).await?;
+            Ok(self.shared.stores.leases.lease(thread, self.shared.now()).await?)
+        })
     }
 
     /// The same engine, writing to `thread` under the lease with this token. Once the lease has ended, all it writes

@@ -26,5 +26,5 @@ mod program;
 mod servers;
 
 pub use definition::{Definition, Place, Stderr};
-pub use servers::{Answer, Failed, Part, Servers, Tool};
+pub use servers::{Answer, Asked, Failed, Part, Servers, Tool};
 pub use threadkeep_outgoing::Reach;

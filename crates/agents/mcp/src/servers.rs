@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -122,12 +122,19 @@ struct Server {
     _program: Option<Program>,
 }
 
+/// A request to a server. It is boxed, so that this crate compiles the protocol once for all the crates that use it.
+pub type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failed>> + Send + 'a>>;
+
 impl Servers {
     /// Connects to a server and reads its tools. A connection of the same name ends.
     ///
     /// # Errors
     /// [`Failed::Unreachable`].
-    pub async fn connect(&self, definition: Definition) -> Result<(), Failed> {
+    pub fn connect(&self, definition: Definition) -> Asked<'_, ()> {
+        Box::pin(self.connected(definition))
+    }
+
+    async fn connected(&self, definition: Definition) -> Result<(), Failed> {
         let server = definition.name.clone();
         let too_slow = |_| Failed::Unreachable {
             server: server.clone(),
@@ -154,11 +161,29 @@ impl Servers {
     ///
     /// # Errors
     /// See [`Failed`]. A tool that fails is an [`Answer`].
-    pub async fn call(
+    pub fn call<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Value,
+        cancel: impl Future<Output = ()> + Send + 'a,
+    ) -> Asked<'a, Answer> {
+        self.call_until(name, arguments, Box::pin(cancel))
+    }
+
+    fn call_until<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Value,
+        cancel: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    ) -> Asked<'a, Answer> {
+        Box::pin(self.called(name, arguments, cancel))
+    }
+
+    async fn called(
         &self,
         name: &str,
         arguments: Value,
-        cancel: impl Future<Output = ()> + Send,
+        mut cancel: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
     ) -> Result<Answer, Failed> {
         let unknown = || Failed::Unknown(name.to_owned());
         let (server, tool) = name.split_once('/').ok_or_else(unknown)?;
@@ -167,7 +192,6 @@ impl Servers {
         if !found.tools.iter().any(|tool| tool.name == name) {
             return Err(unknown());
         }
-        let mut cancel = pin!(cancel);
         if found.running.is_transport_closed() {
             tokio::select! {
                 connected = self.connect(found.definition.clone()) => connected?,

@@ -12,6 +12,7 @@ use crate::open_calls::no_result;
 use crate::request::{Counts, Wanted, nested, nesting, of_content};
 use crate::summary::summarize;
 use crate::{Engine, Page, Result};
+use threadkeep_store::BoxFuture;
 
 /// Messages that are read at once.
 const READ_AT_ONCE: usize = 100;
@@ -33,42 +34,49 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionInFuture`].
-    pub async fn conversation(&self, thread: &Thread, as_of: Option<Version>, wanted: &Wanted) -> Result<Conversation> {
-        let (head, standing) = self.head_and_standing(thread.id, Verb::Read).await?;
-        let version = as_of.unwrap_or(head.version);
-        let view = self.view(thread.id, &head, Some(version)).await?;
-        let mut summary = match standing {
-            Standing::Owner => self.context_summary(thread, &view).await?,
-            Standing::Visitor => None,
-        };
-        if let Some(summary) = &mut summary {
-            summary.tokens = wanted.tokenizer.count(&summary.text);
-        }
-        let newest = self.newest_that_fit(thread, version, wanted, summary.as_ref()).await?;
-        let starts = beginnings(&newest.said, wanted.side);
-        let summarized = summary.as_ref().map_or(0, |summary| summary.tokens);
-        let room = |percent: u64| (wanted.tokens * percent / 100).saturating_sub(summarized);
-        if wanted.from.is_some() {
-            return self.given(version, summary, None, newest.said, 0, wanted);
-        }
-        if let Some(count) = wanted.recent_messages {
-            // A sliding window: what is before it is not asked for.
-            let begin = begin_with(&newest.said, &starts, count.max(1));
-            let fits = begin_within(&newest.said, &starts, wanted.tokens).max(begin);
-            return self.given(version, None, None, newest.said, fits, wanted);
-        }
-        let total = newest.tokens;
-        if newest.complete && total <= room(CUT_AT_PERCENT) {
-            return self.given(version, summary, None, newest.said, 0, wanted);
-        }
-        let kept = (wanted.tokens * (CUT_TO_PERCENT - SUMMARY_PERCENT) / 100).max(1);
-        let begin = begin_within(&newest.said, &starts, kept);
-        if begin == 0 && newest.complete {
-            // One exchange is longer than the budget: nothing can be cut, only shortened.
-            return self.given(version, summary, None, newest.said, 0, wanted);
-        }
-        let cut = self.cut(thread, version, summary.as_ref(), &newest, begin, wanted).await?;
-        self.given(version, None, cut, newest.said, begin, wanted)
+    pub fn conversation<'a>(
+        &'a self,
+        thread: &'a Thread,
+        as_of: Option<Version>,
+        wanted: &'a Wanted,
+    ) -> BoxFuture<'a, Result<Conversation>> {
+        Box::pin(async move {
+            let (head, standing) = self.head_and_standing(thread.id, Verb::Read).await?;
+            let version = as_of.unwrap_or(head.version);
+            let view = self.view(thread.id, &head, Some(version)).await?;
+            let mut summary = match standing {
+                Standing::Owner => self.context_summary(thread, &view).await?,
+                Standing::Visitor => None,
+            };
+            if let Some(summary) = &mut summary {
+                summary.tokens = wanted.tokenizer.count(&summary.text);
+            }
+            let newest = self.newest_that_fit(thread, version, wanted, summary.as_ref()).await?;
+            let starts = beginnings(&newest.said, wanted.side);
+            let summarized = summary.as_ref().map_or(0, |summary| summary.tokens);
+            let room = |percent: u64| (wanted.tokens * percent / 100).saturating_sub(summarized);
+            if wanted.from.is_some() {
+                return self.given(version, summary, None, newest.said, 0, wanted);
+            }
+            if let Some(count) = wanted.recent_messages {
+                // A sliding window: what is before it is not asked for.
+                let begin = begin_with(&newest.said, &starts, count.max(1));
+                let fits = begin_within(&newest.said, &starts, wanted.tokens).max(begin);
+                return self.given(version, None, None, newest.said, fits, wanted);
+            }
+            let total = newest.tokens;
+            if newest.complete && total <= room(CUT_AT_PERCENT) {
+                return self.given(version, summary, None, newest.said, 0, wanted);
+            }
+            let kept = (wanted.tokens * (CUT_TO_PERCENT - SUMMARY_PERCENT) / 100).max(1);
+            let begin = begin_within(&newest.said, &starts, kept);
+            if begin == 0 && newest.complete {
+                // One exchange is longer than the budget: nothing can be cut, only shortened.
+                return self.given(version, summary, None, newest.said, 0, wanted);
+            }
+            let cut = self.cut(thread, version, summary.as_ref(), &newest, begin, wanted).await?;
+            self.given(version, None, cut, newest.said, begin, wanted)
+        })
     }
 
     /// Reads backwards until the budget is full, a summary begins, or the thread does.

@@ -10,6 +10,7 @@ use threadkeep_tree::image;
 
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, FileRecord, Result};
+use threadkeep_store::BoxFuture;
 
 /// A text file up to this size is given whole. Of a longer one, the beginning and the end are.
 const TEXT_BYTES_MAX: u64 = 256 << 10;
@@ -82,38 +83,40 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::VersionInFuture`].
-    pub async fn picture(
-        &self,
+    pub fn picture<'a>(
+        &'a self,
         thread: ThreadId,
         message: Option<MessageId>,
-        (path, name): (&str, Option<&str>),
+        (path, name): (&'a str, Option<&'a str>),
         as_of: Version,
-    ) -> Result<Picture> {
-        let attached = match message {
-            Some(message) => match self.message(thread, message, Some(as_of)).await {
-                Ok(message) => message.body()?.attachments,
-                Err(Error::MessageNotFound { .. }) => Vec::new(),
-                Err(error) => return Err(error),
-            },
-            None => Vec::new(),
-        };
-        let found = match attached.iter().find(|one| is_at(one, path)) {
-            Some(attachment) => Some(Named::of(attachment)),
-            None => self.file_of_thread(thread, path, as_of).await?,
-        };
-        let not = |why: &str| Ok(Picture::NotGiven(format!("[picture {}: {why}]", name.unwrap_or(path))));
-        let Some(file) = found else { return not("it is not among the files of the thread") };
-        if file.size > PICTURE_BYTES_MAX {
-            return not("it is larger than 5 MiB, which providers refuse");
-        }
-        let bytes = self.content(file.hash, None).await?;
-        let Some(probe) = image::probe(&bytes) else {
-            return not(&format!("{} is no PNG, JPEG, GIF or WebP", file.mime_type));
-        };
-        if probe.width.max(probe.height) > PICTURE_EDGE_MAX {
-            return not("it is larger than 8,000 pixels, which providers refuse");
-        }
-        Ok(Picture::Given { mime_type: probe.format.media_type(), bytes })
+    ) -> BoxFuture<'a, Result<Picture>> {
+        Box::pin(async move {
+            let attached = match message {
+                Some(message) => match self.message(thread, message, Some(as_of)).await {
+                    Ok(message) => message.body()?.attachments,
+                    Err(Error::MessageNotFound { .. }) => Vec::new(),
+                    Err(error) => return Err(error),
+                },
+                None => Vec::new(),
+            };
+            let found = match attached.iter().find(|one| is_at(one, path)) {
+                Some(attachment) => Some(Named::of(attachment)),
+                None => self.file_of_thread(thread, path, as_of).await?,
+            };
+            let not = |why: &str| Ok(Picture::NotGiven(format!("[picture {}: {why}]", name.unwrap_or(path))));
+            let Some(file) = found else { return not("it is not among the files of the thread") };
+            if file.size > PICTURE_BYTES_MAX {
+                return not("it is larger than 5 MiB, which providers refuse");
+            }
+            let bytes = self.content(file.hash, None).await?;
+            let Some(probe) = image::probe(&bytes) else {
+                return not(&format!("{} is no PNG, JPEG, GIF or WebP", file.mime_type));
+            };
+            if probe.width.max(probe.height) > PICTURE_EDGE_MAX {
+                return not("it is larger than 8,000 pixels, which providers refuse");
+            }
+            Ok(Picture::Given { mime_type: probe.format.media_type(), bytes })
+        })
     }
 
     async fn file_of_thread(&self, thread: ThreadId, path: &str, version: Version) -> Result<Option<Named>> {

@@ -7,6 +7,7 @@ use super::{Conversation, MEMORY_PERCENT};
 use crate::ground::policy::{Standing, Verb};
 use crate::request::{MEMORY_TOKENS, Request, Wanted};
 use crate::{Engine, Result};
+use threadkeep_store::BoxFuture;
 
 /// Tokens that a caller may ask for.
 const TOKENS_MIN: u64 = 256;
@@ -46,31 +47,33 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`]; [`crate::Error::VersionInFuture`].
-    pub async fn model_messages(&self, thread: ThreadId, as_of: Option<Version>) -> Result<Vec<ModelMessage>> {
-        self.model_messages_within(thread, as_of, None).await
+    pub fn model_messages(&self, thread: ThreadId, as_of: Option<Version>) -> BoxFuture<'_, Result<Vec<ModelMessage>>> {
+        Box::pin(async move { self.model_messages_within(thread, as_of, None).await })
     }
 
     /// The same, within so many tokens. Without a number, the agent of the thread says how many.
     ///
     /// # Errors
     /// As [`Engine::model_messages`]; a number that is out of range.
-    pub async fn model_messages_within(
+    pub fn model_messages_within(
         &self,
         thread: ThreadId,
         as_of: Option<Version>,
         tokens: Option<u64>,
-    ) -> Result<Vec<ModelMessage>> {
-        let (thread, standing) = self.seen(thread, Verb::Read).await?;
-        let Request { wanted, memory, .. } = self.request_within(&thread, tokens)?;
-        let told = self.conversation(&thread, as_of, &wanted).await?;
-        match standing {
-            Standing::Owner => {
-                let memories = self.remembered(&thread, &told, memory, &wanted).await?.0;
-                Ok(told.with_notes(&memories))
+    ) -> BoxFuture<'_, Result<Vec<ModelMessage>>> {
+        Box::pin(async move {
+            let (thread, standing) = self.seen(thread, Verb::Read).await?;
+            let Request { wanted, memory, .. } = self.request_within(&thread, tokens)?;
+            let told = self.conversation(&thread, as_of, &wanted).await?;
+            match standing {
+                Standing::Owner => {
+                    let memories = self.remembered(&thread, &told, memory, &wanted).await?.0;
+                    Ok(told.with_notes(&memories))
+                }
+                // Visitors of a public thread see neither summaries nor memories.
+                Standing::Visitor => Ok(told.messages),
             }
-            // Visitors of a public thread see neither summaries nor memories.
-            Standing::Visitor => Ok(told.messages),
-        }
+        })
     }
 
     /// The summary that a run needs which starts now: what it stands for does not fit any more.
@@ -84,17 +87,19 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn remembered(
-        &self,
-        thread: &Thread,
-        told: &Conversation,
+    pub fn remembered<'a>(
+        &'a self,
+        thread: &'a Thread,
+        told: &'a Conversation,
         tokens: u64,
-        wanted: &Wanted,
-    ) -> Result<(Vec<Memory>, u64)> {
-        match told.asked() {
-            Some((_, text)) if tokens > 0 => self.memories_for(thread, &text, tokens, wanted).await,
-            Some(_) | None => Ok((Vec::new(), 0)),
-        }
+        wanted: &'a Wanted,
+    ) -> BoxFuture<'a, Result<(Vec<Memory>, u64)>> {
+        Box::pin(async move {
+            match told.asked() {
+                Some((_, text)) if tokens > 0 => self.memories_for(thread, &text, tokens, wanted).await,
+                Some(_) | None => Ok((Vec::new(), 0)),
+            }
+        })
     }
 
     fn request_within(&self, thread: &Thread, tokens: Option<u64>) -> Result<Request> {

@@ -4,7 +4,7 @@ use threadkeep_calls::ContextSummary;
 use threadkeep_model::{
     CellIs, ContextSummarized, Covered, Entry, Invalid, MessageId, Position, Space, Thread, ThreadId, Version,
 };
-use threadkeep_store::StoreError;
+use threadkeep_store::{BoxFuture, StoreError};
 
 use crate::ground::gate::{Change, open_for};
 use crate::ground::plan::Plan;
@@ -61,36 +61,38 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadClosed`]; [`Error::VersionConflict`]; a text that is blank or too long.
-    pub async fn summarize_context(
-        &self,
+    pub fn summarize_context<'a>(
+        &'a self,
         thread: ThreadId,
         covers: Covered,
-        text: &str,
-        model: Option<&str>,
-    ) -> Result<Option<Version>> {
-        let text = threadkeep_model::strip_nulls(text.trim().to_owned());
-        if text.is_empty() || text.len() > ContextSummarized::TEXT_BYTES_MAX {
-            let rule = format!("has 1 to {} bytes", ContextSummarized::TEXT_BYTES_MAX);
-            return Err(Invalid::body("summary", rule).into());
-        }
-        let told = self
-            .aside()
-            .tell(thread, || async {
-                let thread = self.thread(thread).await?;
-                open_for(&thread, Change::Content)?;
-                let view = self.view(thread.id, &thread.head, None).await?;
-                let entries = match self.locate(&view, covers.last).await {
-                    Ok(_) => {
-                        let model = model.map(str::to_owned);
-                        let told = ContextSummarized { covers, text: text.clone(), model };
-                        vec![Entry::ContextSummarized(told)]
-                    }
-                    Err(Error::MessageNotFound { .. }) => Vec::new(),
-                    Err(error) => return Err(error),
-                };
-                Ok(Plan::new(thread, entries))
-            })
-            .await?;
-        Ok((!told.entries.is_empty()).then_some(told.place.first))
+        text: &'a str,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<Version>>> {
+        Box::pin(async move {
+            let text = threadkeep_model::strip_nulls(text.trim().to_owned());
+            if text.is_empty() || text.len() > ContextSummarized::TEXT_BYTES_MAX {
+                let rule = format!("has 1 to {} bytes", ContextSummarized::TEXT_BYTES_MAX);
+                return Err(Invalid::body("summary", rule).into());
+            }
+            let told = self
+                .aside()
+                .tell(thread, || async {
+                    let thread = self.thread(thread).await?;
+                    open_for(&thread, Change::Content)?;
+                    let view = self.view(thread.id, &thread.head, None).await?;
+                    let entries = match self.locate(&view, covers.last).await {
+                        Ok(_) => {
+                            let model = model.map(str::to_owned);
+                            let told = ContextSummarized { covers, text: text.clone(), model };
+                            vec![Entry::ContextSummarized(told)]
+                        }
+                        Err(Error::MessageNotFound { .. }) => Vec::new(),
+                        Err(error) => return Err(error),
+                    };
+                    Ok(Plan::new(thread, entries))
+                })
+                .await?;
+            Ok((!told.entries.is_empty()).then_some(told.place.first))
+        })
     }
 }

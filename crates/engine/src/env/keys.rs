@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use threadkeep_model::{Account, EnvName, ThreadId};
-use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, RegistryQuery, StoreError};
 use threadkeep_vault::{Key, KeyFile, NONCE_BYTES, Secrets, sealed_by};
 
 use super::redact::{AccountLayer, ThreadLayer};
@@ -149,16 +149,16 @@ impl Engine {
     /// # Errors
     /// [`Error::SecretsUnavailable`] if the key file is missing, wrong, too short or open to others. Nothing has
     /// changed then.
-    pub async fn open_secrets(&self) -> Result<()> {
-        self.ring().await.map(drop)
+    pub fn open_secrets(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.ring().await.map(drop) })
     }
 
     /// Opens the keys of the secrets, if the store has any; makes nothing.
     ///
     /// # Errors
     /// As [`Engine::open_secrets`].
-    pub async fn check_secrets(&self) -> Result<()> {
-        self.opened_ring().await.map(drop)
+    pub fn check_secrets(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.opened_ring().await.map(drop) })
     }
 
     /// Deletes all sealed values of a store whose key is lost, and begins with a new key; false if the key is there, and
@@ -166,24 +166,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::SecretsUnavailable`] if there is a key file that cannot be used; if the store cannot be read.
-    pub async fn forget_secrets(&self) -> Result<bool> {
-        // A file that is too open or too short may still be the right one: its owner decides.
-        self.key_file()?;
-        match self.load_ring().await {
-            Ok(_) => return Ok(false),
-            Err(Error::SecretsUnavailable { .. }) => {}
-            Err(error) if error.is_damage() => {}
-            // A store that cannot be read now has not lost its key.
-            Err(error) => return Err(error),
-        }
-        for kind in [RegistryKind::Sealed, RegistryKind::AccountEnv, RegistryKind::DataKey] {
-            for document in self.all_documents(kind).await? {
-                self.shared.stores.registry.unregister(kind, document.id).await?;
+    pub fn forget_secrets(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            // A file that is too open or too short may still be the right one: its owner decides.
+            self.key_file()?;
+            match self.load_ring().await {
+                Ok(_) => return Ok(false),
+                Err(Error::SecretsUnavailable { .. }) => {}
+                Err(error) if error.is_damage() => {}
+                // A store that cannot be read now has not lost its key.
+                Err(error) => return Err(error),
             }
-        }
-        *self.shared.room::<Vault>().ring.lock().await = None;
-        self.open_secrets().await?;
-        Ok(true)
+            for kind in [RegistryKind::Sealed, RegistryKind::AccountEnv, RegistryKind::DataKey] {
+                for document in self.all_documents(kind).await? {
+                    self.shared.stores.registry.unregister(kind, document.id).await?;
+                }
+            }
+            *self.shared.room::<Vault>().ring.lock().await = None;
+            self.open_secrets().await?;
+            Ok(true)
+        })
     }
 
     /// Makes a new key for the key file, and seals the data keys with it. Values stay as they are, and servers that run
@@ -191,33 +193,35 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::SecretsUnavailable`] if the present key is wrong, or the file cannot be written.
-    pub async fn rotate_secrets(&self) -> Result<String> {
-        self.rotate_secrets_with(&[]).await
+    pub fn rotate_secrets(&self) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move { self.rotate_secrets_with(&[]).await })
     }
 
     /// The same with other stores that have the same key file: all cells of a server.
     ///
     /// # Errors
     /// As [`Engine::rotate_secrets`].
-    pub async fn rotate_secrets_with(&self, others: &[Engine]) -> Result<String> {
-        let keeper = Arc::clone(&self.shared.room::<Vault>().config.keeper);
-        let _alone = keeper.lock().map_err(unavailable)?;
-        let mut rings = Vec::with_capacity(others.len() + 1);
-        for engine in std::iter::once(self).chain(others) {
-            rings.push((engine, engine.ring().await?));
-        }
-        let file = self.key_file()?.ok_or_else(|| unavailable(KeyProblem("there is no key file".into())))?;
-        let file = file.with_first(Key::new(self.random()));
-        // Invariant: at every moment, the file holds the keys that sealed what is in the store.
-        keeper.replace(file.clone()).map_err(unavailable)?;
-        for (engine, ring) in rings {
-            for key in ring.keys.values() {
-                engine.shared.stores.registry.register(engine.wrapped(file.first(), key)).await?;
+    pub fn rotate_secrets_with<'a>(&'a self, others: &'a [Engine]) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let keeper = Arc::clone(&self.shared.room::<Vault>().config.keeper);
+            let _alone = keeper.lock().map_err(unavailable)?;
+            let mut rings = Vec::with_capacity(others.len() + 1);
+            for engine in std::iter::once(self).chain(others) {
+                rings.push((engine, engine.ring().await?));
             }
-        }
-        let id = file.first().id().to_owned();
-        keeper.replace(file.first_alone()).map_err(unavailable)?;
-        Ok(id)
+            let file = self.key_file()?.ok_or_else(|| unavailable(KeyProblem("there is no key file".into())))?;
+            let file = file.with_first(Key::new(self.random()));
+            // Invariant: at every moment, the file holds the keys that sealed what is in the store.
+            keeper.replace(file.clone()).map_err(unavailable)?;
+            for (engine, ring) in rings {
+                for key in ring.keys.values() {
+                    engine.shared.stores.registry.register(engine.wrapped(file.first(), key)).await?;
+                }
+            }
+            let id = file.first().id().to_owned();
+            keeper.replace(file.first_alone()).map_err(unavailable)?;
+            Ok(id)
+        })
     }
 
     /// Seals a value for a place.

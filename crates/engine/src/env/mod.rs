@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use threadkeep_calls::{EnvLayer, EnvVariable};
 use threadkeep_model::{EnvName, EnvType, Thread, ThreadId, Uuid, Variable};
-use threadkeep_store::{Registered, RegistryKind, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, StoreError};
 use threadkeep_vault::REDACTED_BYTES_MIN;
 
 pub(crate) use self::keys::{Config, Vault};
@@ -66,10 +66,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::EnvNotFound`]; [`Error::ThreadNotFound`]; [`Error::SecretsUnavailable`].
-    pub async fn env(&self, thread: ThreadId, name: &EnvName) -> Result<String> {
-        let (_, value) =
-            self.env_found(thread, name).await?.ok_or_else(|| Error::EnvNotFound { name: name.clone() })?;
-        Ok(value)
+    pub fn env<'a>(&'a self, thread: ThreadId, name: &'a EnvName) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let (_, value) =
+                self.env_found(thread, name).await?.ok_or_else(|| Error::EnvNotFound { name: name.clone() })?;
+            Ok(value)
+        })
     }
 
     /// The same for code and providers that the operator defines: variables of the instance are found, too. Requests
@@ -77,14 +79,16 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::env`].
-    pub async fn env_of_instance_too(&self, thread: ThreadId, name: &EnvName) -> Result<String> {
-        match self.env(thread, name).await {
-            Err(Error::EnvNotFound { name }) => match self.shared.room::<Vault>().config.instance.get(&name) {
-                Some(value) => Ok(value.clone()),
-                None => Err(Error::EnvNotFound { name }),
-            },
-            found => found,
-        }
+    pub fn env_of_instance_too<'a>(&'a self, thread: ThreadId, name: &'a EnvName) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            match self.env(thread, name).await {
+                Err(Error::EnvNotFound { name }) => match self.shared.room::<Vault>().config.instance.get(&name) {
+                    Some(value) => Ok(value.clone()),
+                    None => Err(Error::EnvNotFound { name }),
+                },
+                found => found,
+            }
+        })
     }
 
     /// The value of a variable of the instance, for providers and code that the operator defines.
@@ -96,10 +100,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn env_type(&self, thread: ThreadId, name: &EnvName) -> Result<EnvType> {
-        let chain = self.env_chain(thread).await?;
-        let found = self.seen_along(&chain, name).find_map(|thread| thread.record.variables.get(name));
-        Ok(found.map_or(EnvType::Secret, |variable| variable.kind))
+    pub fn env_type<'a>(&'a self, thread: ThreadId, name: &'a EnvName) -> BoxFuture<'a, Result<EnvType>> {
+        Box::pin(async move {
+            let chain = self.env_chain(thread).await?;
+            let found = self.seen_along(&chain, name).find_map(|thread| thread.record.variables.get(name));
+            Ok(found.map_or(EnvType::Secret, |variable| variable.kind))
+        })
     }
 
     /// A variable as a thread sees it, with its value.

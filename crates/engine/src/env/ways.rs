@@ -7,6 +7,7 @@ use super::keys::Vault;
 use super::redact::Whose;
 use crate::ground::way_out::WayOut;
 use crate::{Engine, Result};
+use threadkeep_store::BoxFuture;
 
 impl Engine {
     /// The redactor for the secrets of the instance alone, where nothing is known of a caller.
@@ -20,36 +21,38 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::SecretsUnavailable`](crate::Error::SecretsUnavailable): without its secrets, nothing can be redacted.
-    pub async fn redactor(&self, way: WayOut, thread: Option<ThreadId>) -> Result<Redactor> {
-        let redactor = match way {
-            // These are for the operator, or know whose thread it is.
-            WayOut::Log | WayOut::Trace | WayOut::Metric | WayOut::Webhook | WayOut::Export => {
-                self.redactor_of(thread, Whose::Anyones).await?
-            }
-            WayOut::Call
-            | WayOut::File
-            | WayOut::Event
-            | WayOut::Code
-            | WayOut::Stream
-            | WayOut::Tool
-            | WayOut::Problem
-            | WayOut::CommandLine
-            | WayOut::Mcp => self.redactor_of(thread, Whose::Callers).await?,
-        };
-        Ok(match way {
-            // Who reads the log may not know the names.
-            WayOut::Log | WayOut::Trace | WayOut::Metric => redactor.unnamed(),
-            WayOut::Call
-            | WayOut::File
-            | WayOut::Event
-            | WayOut::Code
-            | WayOut::Stream
-            | WayOut::Tool
-            | WayOut::Problem
-            | WayOut::Webhook
-            | WayOut::Export
-            | WayOut::CommandLine
-            | WayOut::Mcp => redactor,
+    pub fn redactor(&self, way: WayOut, thread: Option<ThreadId>) -> BoxFuture<'_, Result<Redactor>> {
+        Box::pin(async move {
+            let redactor = match way {
+                // These are for the operator, or know whose thread it is.
+                WayOut::Log | WayOut::Trace | WayOut::Metric | WayOut::Webhook | WayOut::Export => {
+                    self.redactor_of(thread, Whose::Anyones).await?
+                }
+                WayOut::Call
+                | WayOut::File
+                | WayOut::Event
+                | WayOut::Code
+                | WayOut::Stream
+                | WayOut::Tool
+                | WayOut::Problem
+                | WayOut::CommandLine
+                | WayOut::Mcp => self.redactor_of(thread, Whose::Callers).await?,
+            };
+            Ok(match way {
+                // Who reads the log may not know the names.
+                WayOut::Log | WayOut::Trace | WayOut::Metric => redactor.unnamed(),
+                WayOut::Call
+                | WayOut::File
+                | WayOut::Event
+                | WayOut::Code
+                | WayOut::Stream
+                | WayOut::Tool
+                | WayOut::Problem
+                | WayOut::Webhook
+                | WayOut::Export
+                | WayOut::CommandLine
+                | WayOut::Mcp => redactor,
+            })
         })
     }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Json, Space, ThreadId, Timestamp, Version};
-use threadkeep_store::{Cell, CellNames, CellPage, CellQuery, StoreError};
+use threadkeep_store::{BoxFuture, Cell, CellNames, CellPage, CellQuery, StoreError};
 
 pub use referred::ReferredPage;
 pub use search::{Find, Grep};
@@ -110,39 +110,60 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn stat(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Option<FileRecord>> {
-        let view = self.file_view(thread, Capability::Read, as_of).await?;
-        self.stat_in(&view, path).await
+    pub fn stat<'a>(
+        &'a self,
+        thread: ThreadId,
+        path: &'a FilePath,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<Option<FileRecord>>> {
+        Box::pin(async move {
+            let view = self.file_view(thread, Capability::Read, as_of).await?;
+            self.stat_in(&view, path).await
+        })
     }
 
     /// The file at `path`; none if nothing is there.
     ///
     /// # Errors
     /// [`Error::IsADirectory`]; otherwise as [`Engine::stat`].
-    pub async fn file(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Option<FileRecord>> {
-        match self.stat(thread, path, as_of).await? {
-            Some(found) if found.is_directory() => Err(Error::IsADirectory { path: path.clone() }),
-            found => Ok(found),
-        }
+    pub fn file<'a>(
+        &'a self,
+        thread: ThreadId,
+        path: &'a FilePath,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<Option<FileRecord>>> {
+        Box::pin(async move {
+            match self.stat(thread, path, as_of).await? {
+                Some(found) if found.is_directory() => Err(Error::IsADirectory { path: path.clone() }),
+                found => Ok(found),
+            }
+        })
     }
 
     /// The content of a file, or the requested range of it. A caller that has the record was allowed to see the file.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn file_content(&self, file: &FileCell, range: Option<Range<u64>>) -> Result<Bytes> {
-        self.content(file.hash, range).await
+    pub fn file_content<'a>(&'a self, file: &'a FileCell, range: Option<Range<u64>>) -> BoxFuture<'a, Result<Bytes>> {
+        Box::pin(async move { self.content(file.hash, range).await })
     }
 
     /// The whole content of the file at `path`; none if nothing is there.
     ///
     /// # Errors
     /// As [`Engine::file`].
-    pub async fn read_file(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Option<Bytes>> {
-        match self.file(thread, path, as_of).await?.as_ref().and_then(FileRecord::file) {
-            Some(file) => Ok(Some(self.file_content(file, None).await?)),
-            None => Ok(None),
-        }
+    pub fn read_file<'a>(
+        &'a self,
+        thread: ThreadId,
+        path: &'a FilePath,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<Option<Bytes>>> {
+        Box::pin(async move {
+            match self.file(thread, path, as_of).await?.as_ref().and_then(FileRecord::file) {
+                Some(file) => Ok(Some(self.file_content(file, None).await?)),
+                None => Ok(None),
+            }
+        })
     }
 
     pub(crate) async fn content(&self, hash: BlobId, range: Option<Range<u64>>) -> Result<Bytes> {

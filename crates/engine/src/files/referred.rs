@@ -9,6 +9,7 @@ use super::{FileRecord, LOOKED_AT};
 use crate::ground::view::View;
 use crate::reference::{Referred, gone};
 use crate::{Engine, Error, Files, Result, Verb};
+use threadkeep_store::BoxFuture;
 
 /// A page of a reference's files or values.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,31 +54,35 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it shows no files.
-    pub async fn reference_stat(&self, id: Uuid, path: &FilePath) -> Result<Option<FileRecord>> {
-        let (view, paths, _) = self.referred_files(id, None).await?;
-        match self.stat_in(&view, path).await? {
-            Some(found) if self.shows(&view, &paths, &found).await? => Ok(Some(found)),
-            _ => Ok(None),
-        }
+    pub fn reference_stat<'a>(&'a self, id: Uuid, path: &'a FilePath) -> BoxFuture<'a, Result<Option<FileRecord>>> {
+        Box::pin(async move {
+            let (view, paths, _) = self.referred_files(id, None).await?;
+            match self.stat_in(&view, path).await? {
+                Some(found) if self.shows(&view, &paths, &found).await? => Ok(Some(found)),
+                _ => Ok(None),
+            }
+        })
     }
 
     /// The entries of the directory `path` that a reference shows: directories first, then by name.
     ///
     /// # Errors
     /// [`Error::NotADirectory`]; otherwise as [`Engine::reference_stat`].
-    pub async fn reference_readdir(&self, id: Uuid, path: &FilePath) -> Result<Vec<FileRecord>> {
-        let (view, paths, _) = self.referred_files(id, None).await?;
-        let found = match self.stat_in(&view, path).await? {
-            Some(found) if !found.is_directory() && !paths.fit(path) => Vec::new(),
-            _ => self.readdir_in(&view, path).await?,
-        };
-        let mut shown = Vec::new();
-        for record in found {
-            if self.shows(&view, &paths, &record).await? {
-                shown.push(record);
+    pub fn reference_readdir<'a>(&'a self, id: Uuid, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<FileRecord>>> {
+        Box::pin(async move {
+            let (view, paths, _) = self.referred_files(id, None).await?;
+            let found = match self.stat_in(&view, path).await? {
+                Some(found) if !found.is_directory() && !paths.fit(path) => Vec::new(),
+                _ => self.readdir_in(&view, path).await?,
+            };
+            let mut shown = Vec::new();
+            for record in found {
+                if self.shows(&view, &paths, &record).await? {
+                    shown.push(record);
+                }
             }
-        }
-        Ok(shown)
+            Ok(shown)
+        })
     }
 
     /// The files that a reference shows, everywhere below a directory. A frozen reference always shows its own
@@ -85,55 +90,61 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::VersionInFuture`]; otherwise as [`Engine::reference_stat`].
-    pub async fn reference_files(&self, id: Uuid, files: Files) -> Result<ReferredPage<FileRecord, FilePath>> {
-        let (view, paths, version) = self.referred_files(id, files.as_of).await?;
-        let limit = files.limit.unwrap_or(self.shared.limits.page_max);
-        let (mut items, mut after) = (Vec::new(), files.after);
-        loop {
-            let (found, next) = self.files_in(&view, files.below.as_ref(), after.as_ref(), LOOKED_AT).await?;
-            for record in found {
-                let is_shown = match &paths {
-                    Paths::All => true,
-                    Paths::Fitting(_) => !record.is_directory() && paths.fit(&record.path),
-                };
-                if !is_shown {
-                    continue;
+    pub fn reference_files(&self, id: Uuid, files: Files) -> BoxFuture<'_, Result<ReferredPage<FileRecord, FilePath>>> {
+        Box::pin(async move {
+            let (view, paths, version) = self.referred_files(id, files.as_of).await?;
+            let limit = files.limit.unwrap_or(self.shared.limits.page_max);
+            let (mut items, mut after) = (Vec::new(), files.after);
+            loop {
+                let (found, next) = self.files_in(&view, files.below.as_ref(), after.as_ref(), LOOKED_AT).await?;
+                for record in found {
+                    let is_shown = match &paths {
+                        Paths::All => true,
+                        Paths::Fitting(_) => !record.is_directory() && paths.fit(&record.path),
+                    };
+                    if !is_shown {
+                        continue;
+                    }
+                    if items.len() == limit {
+                        let next = items.last().map(|last: &FileRecord| last.path.clone());
+                        return Ok(ReferredPage { items, next, version });
+                    }
+                    items.push(record);
                 }
-                if items.len() == limit {
-                    let next = items.last().map(|last: &FileRecord| last.path.clone());
-                    return Ok(ReferredPage { items, next, version });
+                if next.is_none() {
+                    return Ok(ReferredPage { items, next: None, version });
                 }
-                items.push(record);
+                after = next;
             }
-            if next.is_none() {
-                return Ok(ReferredPage { items, next: None, version });
-            }
-            after = next;
-        }
+        })
     }
 
     /// The value under `key` that a reference shows; none if there is none.
     ///
     /// # Errors
     /// [`Error::ReferenceNotFound`]; [`Error::ReferenceGone`]; [`Error::NotAllowed`] if it shows no values.
-    pub async fn reference_value(&self, id: Uuid, key: &ValueKey) -> Result<Option<Value>> {
-        let (target, version) = self.referred_values(id).await?;
-        still_there(id, &target, self.value(target.target, key, version).await)
+    pub fn reference_value<'a>(&'a self, id: Uuid, key: &'a ValueKey) -> BoxFuture<'a, Result<Option<Value>>> {
+        Box::pin(async move {
+            let (target, version) = self.referred_values(id).await?;
+            still_there(id, &target, self.value(target.target, key, version).await)
+        })
     }
 
     /// The values that a reference shows, in the order of their keys. A frozen one shows one version alone.
     ///
     /// # Errors
     /// [`Error::VersionInFuture`]; otherwise as [`Engine::reference_value`].
-    pub async fn reference_values(&self, id: Uuid, which: Values) -> Result<ReferredPage<Value, ValueKey>> {
-        let (target, version) = self.referred_values(id).await?;
-        let version = match version.or(which.as_of) {
-            Some(version) => version,
-            None => still_there(id, &target, self.head(target.target, Verb::ReadFile).await)?.version,
-        };
-        let which = Values { as_of: Some(version), ..which };
-        let (items, next) = still_there(id, &target, self.values(target.target, which).await)?;
-        Ok(ReferredPage { items, next, version })
+    pub fn reference_values(&self, id: Uuid, which: Values) -> BoxFuture<'_, Result<ReferredPage<Value, ValueKey>>> {
+        Box::pin(async move {
+            let (target, version) = self.referred_values(id).await?;
+            let version = match version.or(which.as_of) {
+                Some(version) => version,
+                None => still_there(id, &target, self.head(target.target, Verb::ReadFile).await)?.version,
+            };
+            let which = Values { as_of: Some(version), ..which };
+            let (items, next) = still_there(id, &target, self.values(target.target, which).await)?;
+            Ok(ReferredPage { items, next, version })
+        })
     }
 
     async fn referred_values(&self, id: Uuid) -> Result<(Referred, Option<Version>)> {

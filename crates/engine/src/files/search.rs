@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use threadkeep_calls::{FileMatches, Grepped, LineMatch};
 use threadkeep_model::{BlobId, Capability, CellIs, FileCell, FilePath, Invalid, Space, ThreadId, Version};
-use threadkeep_store::{CellNames, StoreError};
+use threadkeep_store::{BoxFuture, CellNames, StoreError};
 use threadkeep_tree::{BrokenOff, Case, Glob, Match, Mode};
 
 use super::{LOOKED_AT, prefix_end};
@@ -73,77 +73,83 @@ impl Engine {
     ///
     /// # Errors
     /// If the glob is none; [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
-    pub async fn find(&self, thread: ThreadId, find: Find) -> Result<(Vec<FilePath>, bool)> {
-        let glob = glob("find", &find.glob)?;
-        let view = self.file_view(thread, Capability::Search, find.as_of).await?;
-        let limit = find.limit.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
-        let mut found = Vec::new();
-        let mut next = Some(glob.literal_prefix().to_owned());
-        while let Some(from) = next {
-            let page = self.names(&view, from, glob.literal_prefix(), LOOKED_AT * 4).await?;
-            next = page.1;
-            for (name, _) in page.0.into_iter().filter(|(name, _)| glob.matches(name)) {
-                if found.len() == limit {
-                    return Ok((found, true));
+    pub fn find(&self, thread: ThreadId, find: Find) -> BoxFuture<'_, Result<(Vec<FilePath>, bool)>> {
+        Box::pin(async move {
+            let glob = glob("find", &find.glob)?;
+            let view = self.file_view(thread, Capability::Search, find.as_of).await?;
+            let limit = find.limit.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
+            let mut found = Vec::new();
+            let mut next = Some(glob.literal_prefix().to_owned());
+            while let Some(from) = next {
+                let page = self.names(&view, from, glob.literal_prefix(), LOOKED_AT * 4).await?;
+                next = page.1;
+                for (name, _) in page.0.into_iter().filter(|(name, _)| glob.matches(name)) {
+                    if found.len() == limit {
+                        return Ok((found, true));
+                    }
+                    found.push(name.parse()?);
                 }
-                found.push(name.parse()?);
             }
-        }
-        Ok((found, false))
+            Ok((found, false))
+        })
     }
 
     /// The lines of files that match a pattern. Binary files, and those above 64 MiB, have none.
     ///
     /// # Errors
     /// If the pattern or the glob is none; [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
-    pub async fn grep(&self, thread: ThreadId, grep: Grep) -> Result<Grepped> {
-        let until = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
-        let Grep { pattern, mode, case, .. } = grep.clone();
-        let pattern = aside(move || threadkeep_tree::Grep::new(&pattern, mode, case)).await?;
-        let pattern = pattern.map_err(|error| Invalid::parameter("grep", error.to_string()))?;
-        let among = grep.glob.as_deref().map(|text| glob("glob", text)).transpose()?;
-        let view = self.file_view(thread, Capability::Search, grep.as_of).await?;
-        let limit = grep.limit.unwrap_or(MATCHES).min(MATCHES_MAX);
-        let prefix = among.as_ref().map_or("/", |glob| glob.literal_prefix()).to_owned();
-        let page = |from: String| {
-            let (engine, view, prefix, among) = (self.clone(), view.clone(), prefix.clone(), among.clone());
-            async move { engine.searched(&view, from, &prefix, among.as_ref()).await }
-        };
-        let (mut pages, mut files, mut pieces) = (Queue::default(), VecDeque::new(), Queue::default());
-        pages.push(page(prefix.clone()));
-        let (mut grepped, mut left) = (Grepped { files: Vec::new(), truncated: false }, limit);
-        loop {
-            // While some files are searched, the next ones and the names after them are read.
-            while pieces.len() < PIECES_MAX {
-                if let Some(piece) = piece_of(&mut files) {
-                    pieces.push(self.grep_in(piece, pattern.clone(), limit, until));
-                } else if let Some(page_of_names) = pages.next().await? {
-                    let (names, next) = page_of_names?;
-                    files.extend(names);
-                    if let Some(from) = next {
-                        pages.push(page(from));
+    pub fn grep(&self, thread: ThreadId, grep: Grep) -> BoxFuture<'_, Result<Grepped>> {
+        Box::pin(async move {
+            let until = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
+            let Grep { pattern, mode, case, .. } = grep.clone();
+            let pattern = aside(move || threadkeep_tree::Grep::new(&pattern, mode, case)).await?;
+            let pattern = pattern.map_err(|error| Invalid::parameter("grep", error.to_string()))?;
+            let among = grep.glob.as_deref().map(|text| glob("glob", text)).transpose()?;
+            let view = self.file_view(thread, Capability::Search, grep.as_of).await?;
+            let limit = grep.limit.unwrap_or(MATCHES).min(MATCHES_MAX);
+            let prefix = among.as_ref().map_or("/", |glob| glob.literal_prefix()).to_owned();
+            let page = |from: String| {
+                let (engine, view, prefix, among) = (self.clone(), view.clone(), prefix.clone(), among.clone());
+                async move { engine.searched(&view, from, &prefix, among.as_ref()).await }
+            };
+            let (mut pages, mut files, mut pieces) = (Queue::default(), VecDeque::new(), Queue::default());
+            pages.push(page(prefix.clone()));
+            let (mut grepped, mut left) = (Grepped { files: Vec::new(), truncated: false }, limit);
+            loop {
+                // While some files are searched, the next ones and the names after them are read.
+                while pieces.len() < PIECES_MAX {
+                    if let Some(piece) = piece_of(&mut files) {
+                        pieces.push(self.grep_in(piece, pattern.clone(), limit, until));
+                    } else if let Some(page_of_names) = pages.next().await? {
+                        let (names, next) = page_of_names?;
+                        files.extend(names);
+                        if let Some(from) = next {
+                            pages.push(page(from));
+                        }
+                    } else {
+                        break;
                     }
-                } else {
-                    break;
+                }
+                let Some(found) = pieces.next().await? else { return Ok(grepped) };
+                let mut found = found?.into_iter().peekable();
+                while let Some((name, mut matches)) = found.next() {
+                    let more = matches.len() > left;
+                    matches.truncate(left);
+                    left -= matches.len();
+                    if !matches.is_empty() {
+                        grepped.files.push(FileMatches {
+                            path: name.parse()?,
+                            matches: matches.into_iter().map(line).collect(),
+                        });
+                    }
+                    let unsearched =
+                        found.peek().is_some() || !(pieces.is_empty() && files.is_empty() && pages.is_empty());
+                    if more || left == 0 && unsearched {
+                        return Ok(Grepped { truncated: true, ..grepped });
+                    }
                 }
             }
-            let Some(found) = pieces.next().await? else { return Ok(grepped) };
-            let mut found = found?.into_iter().peekable();
-            while let Some((name, mut matches)) = found.next() {
-                let more = matches.len() > left;
-                matches.truncate(left);
-                left -= matches.len();
-                if !matches.is_empty() {
-                    grepped
-                        .files
-                        .push(FileMatches { path: name.parse()?, matches: matches.into_iter().map(line).collect() });
-                }
-                let unsearched = found.peek().is_some() || !(pieces.is_empty() && files.is_empty() && pages.is_empty());
-                if more || left == 0 && unsearched {
-                    return Ok(Grepped { truncated: true, ..grepped });
-                }
-            }
-        }
+        })
     }
 
     /// Searches some files; gives those with matches, in their order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use threadkeep_calls::FileStats;
 use threadkeep_model::{Capability, FilePath, Space, ThreadId, Version};
-use threadkeep_store::CellNames;
+use threadkeep_store::{BoxFuture, CellNames};
 
 use super::{FileRecord, LOOKED_AT, prefix_end, record};
 use crate::ground::view::View;
@@ -28,9 +28,16 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::NotADirectory`] if a file is there; [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn readdir(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<Vec<FileRecord>> {
-        let view = self.file_view(thread, Capability::Read, as_of).await?;
-        self.readdir_in(&view, path).await
+    pub fn readdir<'a>(
+        &'a self,
+        thread: ThreadId,
+        path: &'a FilePath,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<Vec<FileRecord>>> {
+        Box::pin(async move {
+            let view = self.file_view(thread, Capability::Read, as_of).await?;
+            self.readdir_in(&view, path).await
+        })
     }
 
     pub(crate) async fn readdir_in(&self, view: &View, path: &FilePath) -> Result<Vec<FileRecord>> {
@@ -74,10 +81,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn files(&self, thread: ThreadId, files: Files) -> Result<(Vec<FileRecord>, Option<FilePath>)> {
-        let view = self.file_view(thread, Capability::Read, files.as_of).await?;
-        let limit = files.limit.unwrap_or(self.shared.limits.page_max);
-        self.files_in(&view, files.below.as_ref(), files.after.as_ref(), limit).await
+    pub fn files(&self, thread: ThreadId, files: Files) -> BoxFuture<'_, Result<(Vec<FileRecord>, Option<FilePath>)>> {
+        Box::pin(async move {
+            let view = self.file_view(thread, Capability::Read, files.as_of).await?;
+            let limit = files.limit.unwrap_or(self.shared.limits.page_max);
+            self.files_in(&view, files.below.as_ref(), files.after.as_ref(), limit).await
+        })
     }
 
     pub(crate) async fn files_in(
@@ -110,29 +119,36 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn file_stats(&self, thread: ThreadId, path: &FilePath, as_of: Option<Version>) -> Result<FileStats> {
-        let view = self.file_view(thread, Capability::Read, as_of).await?;
-        let mut stats = FileStats { file_count: 0, directory_count: 0, total_size: 0 };
-        let mut directories = std::collections::BTreeSet::new();
-        let mut after = None;
-        loop {
-            let (found, next) = self.files_in(&view, Some(path), after.as_ref(), LOOKED_AT).await?;
-            for record in found {
-                let above = record.path.ancestors().filter(|above| above.starts_with(&path.prefix()));
-                directories.extend(above.map(str::to_owned));
-                if record.is_directory() {
-                    directories.insert(record.path.to_string());
-                } else {
-                    stats.file_count += 1;
-                    stats.total_size += record.size();
+    pub fn file_stats<'a>(
+        &'a self,
+        thread: ThreadId,
+        path: &'a FilePath,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<FileStats>> {
+        Box::pin(async move {
+            let view = self.file_view(thread, Capability::Read, as_of).await?;
+            let mut stats = FileStats { file_count: 0, directory_count: 0, total_size: 0 };
+            let mut directories = std::collections::BTreeSet::new();
+            let mut after = None;
+            loop {
+                let (found, next) = self.files_in(&view, Some(path), after.as_ref(), LOOKED_AT).await?;
+                for record in found {
+                    let above = record.path.ancestors().filter(|above| above.starts_with(&path.prefix()));
+                    directories.extend(above.map(str::to_owned));
+                    if record.is_directory() {
+                        directories.insert(record.path.to_string());
+                    } else {
+                        stats.file_count += 1;
+                        stats.total_size += record.size();
+                    }
+                }
+                match next {
+                    Some(next) => after = Some(next),
+                    None => break,
                 }
             }
-            match next {
-                Some(next) => after = Some(next),
-                None => break,
-            }
-        }
-        stats.directory_count = directories.len() as u64;
-        Ok(stats)
+            stats.directory_count = directories.len() as u64;
+            Ok(stats)
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use threadkeep_calls::Value;
 use threadkeep_model::{CellIs, Entry, MessageId, Space, ThreadId, ValueKey, Version};
-use threadkeep_store::{Cell, CellNames, StoreError};
+use threadkeep_store::{BoxFuture, Cell, CellNames, StoreError};
 
 use crate::ground::view::View;
 use crate::{Engine, Result};
@@ -25,24 +25,33 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn value(&self, thread: ThreadId, key: &ValueKey, as_of: Option<Version>) -> Result<Option<Value>> {
-        let view = self.held_view(thread, as_of).await?;
-        let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
-        match found {
-            Some(cell) => self.stored_value(&cell).await,
-            None => Ok(None),
-        }
+    pub fn value<'a>(
+        &'a self,
+        thread: ThreadId,
+        key: &'a ValueKey,
+        as_of: Option<Version>,
+    ) -> BoxFuture<'a, Result<Option<Value>>> {
+        Box::pin(async move {
+            let view = self.held_view(thread, as_of).await?;
+            let found = self.cells_of(&view, Space::Values, vec![key.to_string()]).await?.into_values().next();
+            match found {
+                Some(cell) => self.stored_value(&cell).await,
+                None => Ok(None),
+            }
+        })
     }
 
     /// Values in the order of their keys, and the key after which to go on.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`], [`Error::VersionInFuture`].
-    pub async fn values(&self, thread: ThreadId, which: Values) -> Result<(Vec<Value>, Option<ValueKey>)> {
-        let view = self.held_view(thread, which.as_of).await?;
-        let limits = &self.shared.limits;
-        let limit = which.limit.unwrap_or(limits.page).min(limits.page_max);
-        self.values_in(&view, &which.prefix, which.after.as_ref(), limit).await
+    pub fn values(&self, thread: ThreadId, which: Values) -> BoxFuture<'_, Result<(Vec<Value>, Option<ValueKey>)>> {
+        Box::pin(async move {
+            let view = self.held_view(thread, which.as_of).await?;
+            let limits = &self.shared.limits;
+            let limit = which.limit.unwrap_or(limits.page).min(limits.page_max);
+            self.values_in(&view, &which.prefix, which.after.as_ref(), limit).await
+        })
     }
 
     pub(crate) async fn values_in(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use threadkeep_model::{Actor, Capability, FilePath, MessageId, Space, ThreadId, Timestamp, Version};
-use threadkeep_store::{CellNames, StoreError};
+use threadkeep_store::{BoxFuture, CellNames, StoreError};
 
 use super::{FileRecord, record};
 use crate::{Engine, Result};
@@ -26,28 +26,30 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`], [`crate::Error::VersionInFuture`].
-    pub async fn file_versions(
-        &self,
+    pub fn file_versions<'a>(
+        &'a self,
         thread: ThreadId,
-        path: &FilePath,
+        path: &'a FilePath,
         as_of: Option<Version>,
         limit: Option<usize>,
-    ) -> Result<Vec<FileVersion>> {
-        let view = self.file_view(thread, Capability::Read, as_of).await?;
-        let limit = limit.unwrap_or(self.shared.limits.page).min(self.shared.limits.page_max);
-        let cells = self.cells(&view, Space::Files, CellNames::VersionsOf(path.to_string()), limit).await?.cells;
-        let mut versions = Vec::with_capacity(cells.len());
-        for cell in &cells {
-            let place = MessageId { segment: cell.segment, position: cell.position };
-            let entry = self.entry_at(place).await?;
-            let missing = || StoreError::corrupt(format!("the entry {place} that wrote {path} is missing"));
-            versions.push(FileVersion {
-                version: cell.position,
-                time: cell.time,
-                actor: entry.ok_or_else(missing)?.actor,
-                record: record(cell)?,
-            });
-        }
-        Ok(versions)
+    ) -> BoxFuture<'a, Result<Vec<FileVersion>>> {
+        Box::pin(async move {
+            let view = self.file_view(thread, Capability::Read, as_of).await?;
+            let limit = limit.unwrap_or(self.shared.limits.page).min(self.shared.limits.page_max);
+            let cells = self.cells(&view, Space::Files, CellNames::VersionsOf(path.to_string()), limit).await?.cells;
+            let mut versions = Vec::with_capacity(cells.len());
+            for cell in &cells {
+                let place = MessageId { segment: cell.segment, position: cell.position };
+                let entry = self.entry_at(place).await?;
+                let missing = || StoreError::corrupt(format!("the entry {place} that wrote {path} is missing"));
+                versions.push(FileVersion {
+                    version: cell.position,
+                    time: cell.time,
+                    actor: entry.ok_or_else(missing)?.actor,
+                    record: record(cell)?,
+                });
+            }
+            Ok(versions)
+        })
     }
 }

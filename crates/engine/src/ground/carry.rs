@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use threadkeep_calls::{At, Call, Declaration, Honours, Lease, Method, NewMessage};
-use threadkeep_model::{BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken, ThreadId, ThreadName, Version};
+use threadkeep_model::{
+    BlobId, Idempotency, IdempotencyKey, Invalid, LeaseToken, Thread, ThreadId, ThreadName, Version,
+};
+use threadkeep_store::BoxFuture;
 use threadkeep_vault::Redactor;
 use tracing::Instrument;
 
@@ -18,7 +21,7 @@ use crate::{Engine, Error, Result};
 /// A call that the engine carries out.
 pub trait Carry: Call {
     /// The result for callers of the library. On the wire it is the answer of the call.
-    type Made: Show + Send;
+    type Made: Show + Send + 'static;
 
     /// Carries it out. `thread` is the one that the envelope names; calls that name none ignore it.
     fn carry(self, engine: &Engine, thread: ThreadId) -> impl Future<Output = Result<Self::Made>> + Send;
@@ -58,6 +61,121 @@ pub trait Carry: Call {
     }
 }
 
+/// A call with its way into the engine. Every call has it, by its row in the list.
+///
+/// The way is compiled in this crate, once for each call. Futures without it would be compiled again in every crate
+/// that makes the call.
+pub trait Enter: Carry {
+    /// Carries the call out.
+    ///
+    /// # Errors
+    /// Every error of the call; nothing has changed then.
+    fn enter(self, engine: &Engine, at: At) -> BoxFuture<'_, Result<Self::Made>>;
+}
+
+/// A call on its way through the engine, whatever its type: the steps that are the same for all calls are compiled once.
+pub(crate) trait Underway: Send {
+    /// Gives the result for a thread that does not exist, if that is no error.
+    fn goes_without_thread(&mut self) -> bool;
+    /// [`Carry::names`].
+    fn names<'a>(&'a self, engine: &'a Engine) -> BoxFuture<'a, Result<Option<ThreadId>>>;
+    /// [`Carry::redacted`].
+    fn redact(&mut self, redactor: &Redactor) -> Result<()>;
+    /// The hash stored with an idempotency key: the call's name with all its parameters.
+    fn hash(&self) -> Result<BlobId>;
+    /// [`Carry::carry`].
+    fn carry<'a>(&'a mut self, engine: &'a Engine, thread: ThreadId) -> BoxFuture<'a, Result<()>>;
+    /// The threads in the result whose records it shows.
+    fn threads(&mut self) -> Vec<&mut Thread>;
+    /// [`Carry::told`].
+    fn tell<'a>(&'a mut self, engine: &'a Engine) -> BoxFuture<'a, Result<Shown>>;
+}
+
+/// A call until it is carried out, and then its result.
+pub(crate) enum Passage<C: Carry> {
+    /// The call.
+    Asked(C),
+    /// It is being carried out.
+    Between,
+    /// Its result.
+    Made(C::Made),
+}
+
+impl<C: Carry> Passage<C> {
+    fn asked(&self) -> Result<&C> {
+        match self {
+            Self::Asked(call) => Ok(call),
+            Self::Between | Self::Made(_) => Err(Error::broken("a call is carried out once")),
+        }
+    }
+
+    fn take(&mut self) -> Result<C> {
+        match std::mem::replace(self, Self::Between) {
+            Self::Asked(call) => Ok(call),
+            Self::Between | Self::Made(_) => Err(Error::broken("a call is carried out once")),
+        }
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// If it was not carried out.
+    pub(crate) fn made(&mut self) -> Result<C::Made> {
+        match std::mem::replace(self, Self::Between) {
+            Self::Made(made) => Ok(made),
+            Self::Between | Self::Asked(_) => Err(Error::broken("a call that was carried out has a result")),
+        }
+    }
+}
+
+impl<C: Carry> Underway for Passage<C> {
+    fn goes_without_thread(&mut self) -> bool {
+        let made = C::without_thread();
+        let goes = made.is_some();
+        if let Some(made) = made {
+            *self = Self::Made(made);
+        }
+        goes
+    }
+
+    fn names<'a>(&'a self, engine: &'a Engine) -> BoxFuture<'a, Result<Option<ThreadId>>> {
+        match self.asked() {
+            Ok(call) => Box::pin(call.names(engine)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn redact(&mut self, redactor: &Redactor) -> Result<()> {
+        *self = Self::Asked(self.take()?.redacted(redactor)?);
+        Ok(())
+    }
+
+    fn hash(&self) -> Result<BlobId> {
+        hash_of(self.asked()?)
+    }
+
+    fn carry<'a>(&'a mut self, engine: &'a Engine, thread: ThreadId) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            *self = Self::Made(self.take()?.carry(engine, thread).await?);
+            Ok(())
+        })
+    }
+
+    fn threads(&mut self) -> Vec<&mut Thread> {
+        match self {
+            Self::Made(made) => made.threads(),
+            Self::Asked(_) | Self::Between => Vec::new(),
+        }
+    }
+
+    fn tell<'a>(&'a mut self, engine: &'a Engine) -> BoxFuture<'a, Result<Shown>> {
+        match self.made() {
+            Ok(made) => Box::pin(C::told(made, engine)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
 /// Fields of a call beside its parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Envelope {
@@ -73,43 +191,51 @@ impl Engine {
     ///
     /// # Errors
     /// Every error of the call; nothing has changed then.
-    pub async fn call<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<C::Made> {
-        let mut at = at.into();
+    pub fn call<C: Enter>(&self, at: impl Into<At>, call: C) -> BoxFuture<'_, Result<C::Made>> {
+        call.enter(self, at.into())
+    }
+
+    /// Takes a call through the steps that are the same for all of them. It has its result then.
+    pub(crate) fn pass<'a>(
+        &'a self,
+        at: At,
+        declaration: &'static Declaration,
+        call: &'a mut dyn Underway,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.pass_through(at, declaration, call))
+    }
+
+    async fn pass_through(&self, mut at: At, declaration: &Declaration, call: &mut dyn Underway) -> Result<()> {
         self.caller.actor.checked()?;
-        refuse_unhonoured(&at, &C::DECLARATION)?;
-        let thread = match (self.resolve(at.thread).await, C::without_thread()) {
-            (Err(Error::ThreadNotFound { .. }), Some(made)) => return Ok(made),
-            (resolved, _) => resolved?,
+        refuse_unhonoured(&at, declaration)?;
+        let thread = match self.resolve(at.thread).await {
+            Err(Error::ThreadNotFound { .. }) if call.goes_without_thread() => return Ok(()),
+            resolved => resolved?,
         };
         let thread = match thread {
             Some(thread) => Some(thread),
             None => call.names(self).await?,
         };
         // Invariant: secrets leave the call before anything is decided, hashed or kept.
-        let call = match C::DECLARATION.method {
-            Method::Get => call,
+        match declaration.method {
+            Method::Get => {}
             Method::Post | Method::Put | Method::Patch | Method::Delete => {
-                match self.guard(WayOut::Call, thread).await? {
-                    Some(redactor) => {
-                        at.key = redacted_key(at.key, &redactor)?;
-                        call.redacted(&redactor)?
-                    }
-                    None => call,
+                if let Some(redactor) = self.guard(WayOut::Call, thread).await? {
+                    at.key = redacted_key(at.key, &redactor)?;
+                    call.redact(&redactor)?;
                 }
             }
-        };
+        }
         let idempotency = match at.key.clone() {
-            Some(key) => Some(Idempotency { key, hash: hash_of(&call)? }),
+            Some(key) => Some(Idempotency { key, hash: call.hash()? }),
             None => None,
         };
         let engine = self.under(&at, thread, idempotency);
         let (named, thread) = (thread, thread.unwrap_or(NO_THREAD));
         // Neither message text nor any secret is part of a span.
-        let span = tracing::debug_span!("call", name = C::DECLARATION.name, %thread, version = tracing::field::Empty);
-        // Some calls are large: on the heap, they do not make every caller as large.
-        let mut made = Box::pin(call.carry(&engine, thread)).instrument(span).await?;
-        self.conceal_origins(made.threads(), named).await?;
-        Ok(made)
+        let span = tracing::debug_span!("call", name = declaration.name, %thread, version = tracing::field::Empty);
+        call.carry(&engine, thread).instrument(span).await?;
+        self.conceal_origins(call.threads(), named).await
     }
 
     /// The same engine for one call that is no struct of its own: `request` is hashed for its idempotency key.
@@ -145,15 +271,17 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if no thread has this short id.
-    pub async fn resolve(&self, name: Option<ThreadName>) -> Result<Option<ThreadId>> {
-        match name {
-            None => Ok(None),
-            Some(ThreadName::Full(id)) => Ok(Some(id)),
-            Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
-                Some(thread) => Ok(Some(thread.id)),
-                None => Err(Error::ThreadNotFound { thread: short }),
-            },
-        }
+    pub fn resolve(&self, name: Option<ThreadName>) -> BoxFuture<'_, Result<Option<ThreadId>>> {
+        Box::pin(async move {
+            match name {
+                None => Ok(None),
+                Some(ThreadName::Full(id)) => Ok(Some(id)),
+                Some(short @ ThreadName::Short(_)) => match self.shared.stores.store.thread(short).await? {
+                    Some(thread) => Ok(Some(thread.id)),
+                    None => Err(Error::ThreadNotFound { thread: short }),
+                },
+            }
+        })
     }
 
     /// The same engine for a call whose thread was found by something it holds.

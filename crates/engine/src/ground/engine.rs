@@ -8,7 +8,7 @@ use threadkeep_model::{
     Account, BlobId, Body, Caller, Commit, Committed, Expect, Head, Invalid, Kind, NewEntry, SegmentId, Thread,
     ThreadCommit, ThreadId, ThreadName, Timestamp,
 };
-use threadkeep_store::{StoreError, StoredEntry, Stores};
+use threadkeep_store::{BoxFuture, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::ground::beside::Heavy;
@@ -226,8 +226,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] if there is none, or the caller may not know that it exists.
-    pub async fn standing(&self, thread: ThreadId, verb: Verb) -> Result<Standing> {
-        self.head_and_standing(thread, verb).await.map(|(_, standing)| standing)
+    pub fn standing(&self, thread: ThreadId, verb: Verb) -> BoxFuture<'_, Result<Standing>> {
+        Box::pin(async move { self.head_and_standing(thread, verb).await.map(|(_, standing)| standing) })
     }
 
     /// A thread of any account by its name, with its owner; none if there is none. For code that the operator defines, not
@@ -244,16 +244,16 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn lives(&self, thread: ThreadId) -> Result<bool> {
-        Ok(self.shared.stores.store.head(thread).await?.is_some())
+    pub fn lives(&self, thread: ThreadId) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move { Ok(self.shared.stores.store.head(thread).await?.is_some()) })
     }
 
     /// Whether there is any thread, of any account. For upkeep, not for requests: permissions are not checked.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn has_threads(&self) -> Result<bool> {
-        Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty())
+    pub fn has_threads(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move { Ok(!self.shared.stores.upkeep.all_threads(None, 1).await?.is_empty()) })
     }
 
     /// The body of an entry.

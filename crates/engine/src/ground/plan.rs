@@ -8,12 +8,15 @@ use threadkeep_model::{
     Actor, BlobId, Commit, Committed, Entry, Expect, NewEntry, NewSegment, Position, Record, Thread, ThreadCommit,
     ThreadCommitted, ThreadId, Version, Write,
 };
-use threadkeep_store::{EntryQuery, KeyQuery, Order, StoreError};
+use threadkeep_store::{BoxFuture, EntryQuery, KeyQuery, Order, StoreError};
 
 use crate::{Engine, Error, Result};
 
 /// How often a decision that went stale is taken again.
 const DECIDED_AGAIN_MAX: usize = 16;
+
+/// Makes the decision of a verb, as often as it goes stale.
+type Deciding<'a> = Box<dyn FnMut() -> BoxFuture<'a, Result<Plan>> + Send + 'a>;
 
 /// A verb's decision about a thread, made purely from its reads.
 #[derive(Debug)]
@@ -132,10 +135,23 @@ impl<T> Settled<T> {
 
 impl Engine {
     /// Decides about `thread`, commits, and returns the committed entries. A stale decision is made again.
-    pub(crate) async fn tell<F>(&self, thread: ThreadId, mut decide: impl FnMut() -> F) -> Result<Told>
+    pub(crate) async fn tell<'a, F>(
+        &'a self,
+        thread: ThreadId,
+        mut decide: impl FnMut() -> F + Send + 'a,
+    ) -> Result<Told>
     where
-        F: Future<Output = Result<Plan>>,
+        F: Future<Output = Result<Plan>> + Send + 'a,
     {
+        self.tell_decided(thread, Box::new(move || Box::pin(decide()))).await
+    }
+
+    /// The same for every verb: so it is compiled once.
+    fn tell_decided<'a>(&'a self, thread: ThreadId, decide: Deciding<'a>) -> BoxFuture<'a, Result<Told>> {
+        Box::pin(self.tell_as_decided(thread, decide))
+    }
+
+    async fn tell_as_decided(&self, thread: ThreadId, mut decide: Deciding<'_>) -> Result<Told> {
         let settled = self
             .settle(thread, || {
                 let decided = decide();

@@ -36,11 +36,13 @@ impl MergedTree {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn content(&self, number: usize) -> Result<Bytes> {
-        let Some((_, hash)) = self.files.get(number) else { return Ok(Bytes::new()) };
-        match self.fresh.get(hash) {
-            Some(bytes) => Ok(bytes.clone()),
-            None => self.engine.content(*hash, None).await,
-        }
+    pub fn content(&self, number: usize) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let Some((_, hash)) = self.files.get(number) else { return Ok(Bytes::new()) };
+            match self.fresh.get(hash) {
+                Some(bytes) => Ok(bytes.clone()),
+                None => self.engine.content(*hash, None).await,
+            }
+        })
     }
 }

@@ -8,7 +8,7 @@ mod opened;
 use serde::{Deserialize, Serialize};
 use threadkeep_calls::Scope;
 use threadkeep_model::{Account, Actor, BlobId, Caller, Timestamp};
-use threadkeep_store::{Registered, RegistryKind, RegistryQuery, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, RegistryQuery, StoreError};
 
 pub(crate) use self::opened::InUse;
 pub use self::opened::Opened;
@@ -103,16 +103,18 @@ impl Engine {
     ///
     /// # Errors
     /// If the name of its actor breaks a rule, or the store cannot be written.
-    pub async fn create_key(&self, new: NewKey) -> Result<(Key, String)> {
-        new.actor.checked()?;
-        let chance = || self.shared.world.chance();
-        let id = format!("{:016x}", chance() as u64);
-        let secret = format!("{PREFIX}{id}_{:032x}{:032x}", chance(), chance());
-        let NewKey { account, actor, scope, expires } = new;
-        let created = self.shared.now();
-        let key = Key { id, account, actor, scope, created, expires, revoked: None };
-        self.keep_key(&key, hash(&secret)).await?;
-        Ok((key, secret))
+    pub fn create_key(&self, new: NewKey) -> BoxFuture<'_, Result<(Key, String)>> {
+        Box::pin(async move {
+            new.actor.checked()?;
+            let chance = || self.shared.world.chance();
+            let id = format!("{:016x}", chance() as u64);
+            let secret = format!("{PREFIX}{id}_{:032x}{:032x}", chance(), chance());
+            let NewKey { account, actor, scope, expires } = new;
+            let created = self.shared.now();
+            let key = Key { id, account, actor, scope, created, expires, revoked: None };
+            self.keep_key(&key, hash(&secret)).await?;
+            Ok((key, secret))
+        })
     }
 
     async fn keep_key(&self, key: &Key, hash: String) -> Result<()> {
@@ -127,18 +129,20 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn key_with(&self, secret: &str) -> Result<Option<Key>> {
-        Ok(self.open_with(secret).await?.map(|opened| opened.key))
+    pub fn key_with<'a>(&'a self, secret: &'a str) -> BoxFuture<'a, Result<Option<Key>>> {
+        Box::pin(async move { Ok(self.open_with(secret).await?.map(|opened| opened.key)) })
     }
 
     /// Up to `limit` keys after this id, in the order of their ids, those that were revoked included.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn keys(&self, after: Option<String>, limit: usize) -> Result<Vec<Key>> {
-        let query = RegistryQuery { kind: RegistryKind::Key, account: None, after, limit };
-        let found = self.shared.stores.registry.registry(query).await?;
-        found.iter().map(|document| read(document).map(|(key, _)| key)).collect()
+    pub fn keys(&self, after: Option<String>, limit: usize) -> BoxFuture<'_, Result<Vec<Key>>> {
+        Box::pin(async move {
+            let query = RegistryQuery { kind: RegistryKind::Key, account: None, after, limit };
+            let found = self.shared.stores.registry.registry(query).await?;
+            found.iter().map(|document| read(document).map(|(key, _)| key)).collect()
+        })
     }
 
     /// Revokes a key for good; false if there is none that holds. Once it returns, everything that the key
@@ -146,36 +150,40 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub async fn revoke_key(&self, id: &str) -> Result<bool> {
-        if id.len() > ID_BYTES_MAX {
-            return Ok(false);
-        }
-        let Some((mut key, hash)) = self.look_up(id).await? else { return Ok(false) };
-        let holds = key.revoked.is_none();
-        if holds {
-            key.revoked = Some(self.shared.now());
-            self.keep_key(&key, hash).await?;
-        }
-        // Invariant: what a key opened ends before its revocation is answered.
-        self.shared.room::<InUse>().end(id);
-        Ok(holds)
+    pub fn revoke_key<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            if id.len() > ID_BYTES_MAX {
+                return Ok(false);
+            }
+            let Some((mut key, hash)) = self.look_up(id).await? else { return Ok(false) };
+            let holds = key.revoked.is_none();
+            if holds {
+                key.revoked = Some(self.shared.now());
+                self.keep_key(&key, hash).await?;
+            }
+            // Invariant: what a key opened ends before its revocation is answered.
+            self.shared.room::<InUse>().end(id);
+            Ok(holds)
+        })
     }
 
     /// Whether there is a key that holds.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn has_keys(&self) -> Result<bool> {
-        let now = self.shared.now();
-        let mut after = None;
-        loop {
-            let some = self.keys(after.take(), 100).await?;
-            let Some(last) = some.last() else { return Ok(false) };
-            if some.iter().any(|key| key.holds(now)) {
-                return Ok(true);
+    pub fn has_keys(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let now = self.shared.now();
+            let mut after = None;
+            loop {
+                let some = self.keys(after.take(), 100).await?;
+                let Some(last) = some.last() else { return Ok(false) };
+                if some.iter().any(|key| key.holds(now)) {
+                    return Ok(true);
+                }
+                after = Some(last.id.clone());
             }
-            after = Some(last.id.clone());
-        }
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use threadkeep_store::{Registered, RegistryKind, StoreError};
+use threadkeep_store::{BoxFuture, Registered, RegistryKind, StoreError};
 use tokio::sync::{OnceCell, watch};
 
 use crate::keys::{Key, matches, read};
@@ -83,18 +83,20 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn open_with(&self, secret: &str) -> Result<Option<Opened>> {
-        let Some(id) = Key::id_in(secret) else { return Ok(None) };
-        let found = self.opened(id).await?.filter(|(_, hash)| matches(secret, hash));
-        Ok(found.map(|(opened, _)| opened))
+    pub fn open_with<'a>(&'a self, secret: &'a str) -> BoxFuture<'a, Result<Option<Opened>>> {
+        Box::pin(async move {
+            let Some(id) = Key::id_in(secret) else { return Ok(None) };
+            let found = self.opened(id).await?.filter(|(_, hash)| matches(secret, hash));
+            Ok(found.map(|(opened, _)| opened))
+        })
     }
 
     /// What the key with this id opens, as it is now; none if there is no such key.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn open_again(&self, id: &str) -> Result<Option<Opened>> {
-        Ok(self.opened(id).await?.map(|(opened, _)| opened))
+    pub fn open_again<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Opened>>> {
+        Box::pin(async move { Ok(self.opened(id).await?.map(|(opened, _)| opened)) })
     }
 
     async fn opened(&self, id: &str) -> Result<Option<(Opened, String)>> {

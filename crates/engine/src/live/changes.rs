@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use threadkeep_model::{Entry, Message, MessageId, Position, Record, Thread, ThreadId, Version, ViewChange};
-use threadkeep_store::{EntryQuery, Order, Signal, StoredEntry};
+use threadkeep_store::{BoxFuture, EntryQuery, Order, Signal, StoredEntry};
 
 use super::rewind::Tail;
 use crate::messages::message;
@@ -76,17 +76,19 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn changes_of(&self, thread: ThreadId) -> Result<ThreadChanges> {
-        let signal = self.shared.stores.feed.signals().of(thread);
-        let found = self.thread(thread).await?;
-        Ok(ThreadChanges {
-            engine: self.clone(),
-            thread: found.clone(),
-            found,
-            signal,
-            ready: VecDeque::new(),
-            tail: None,
-            began: false,
+    pub fn changes_of(&self, thread: ThreadId) -> BoxFuture<'_, Result<ThreadChanges>> {
+        Box::pin(async move {
+            let signal = self.shared.stores.feed.signals().of(thread);
+            let found = self.thread(thread).await?;
+            Ok(ThreadChanges {
+                engine: self.clone(),
+                thread: found.clone(),
+                found,
+                signal,
+                ready: VecDeque::new(),
+                tail: None,
+                began: false,
+            })
         })
     }
 
@@ -136,31 +138,33 @@ impl ThreadChanges {
     /// # Errors
     /// [`Error::ThreadNotFound`] once the thread is deleted. If the store cannot be read now, nothing is lost by asking
     /// again.
-    pub async fn next_so_far(&mut self) -> Result<Option<ThreadStep>> {
-        if !std::mem::replace(&mut self.began, true) {
-            return Ok(Some(ThreadStep { thread: self.thread.clone(), messages: Vec::new(), complete: true }));
-        }
-        if let Some(mut tail) = self.tail.take() {
-            let read = tail.read(&self.engine, self.thread.id).await;
-            let unread = read.as_ref().map_or(true, |(_, more)| *more);
-            self.tail = unread.then_some(tail);
-            let (messages, more) = read?;
-            return Ok(Some(ThreadStep { thread: self.thread.clone(), messages, complete: !more }));
-        }
-        if self.ready.is_empty() {
-            if self.found.head.version <= self.thread.head.version {
-                self.found = self.engine.thread(self.thread.id).await?;
+    pub fn next_so_far(&mut self) -> BoxFuture<'_, Result<Option<ThreadStep>>> {
+        Box::pin(async move {
+            if !std::mem::replace(&mut self.began, true) {
+                return Ok(Some(ThreadStep { thread: self.thread.clone(), messages: Vec::new(), complete: true }));
             }
-            self.ready = self.engine.own_entries(&self.found, &self.thread, READ_AT_ONCE).await?.into();
-        }
-        let Some(entry) = self.ready.front() else { return Ok(None) };
-        let after = self.after(entry).await?;
-        let (messages, tail) = self.compare(entry, &after).await?;
-        self.ready.pop_front();
-        self.thread = after;
-        let complete = tail.is_none();
-        self.tail = tail;
-        Ok(Some(ThreadStep { thread: self.thread.clone(), messages, complete }))
+            if let Some(mut tail) = self.tail.take() {
+                let read = tail.read(&self.engine, self.thread.id).await;
+                let unread = read.as_ref().map_or(true, |(_, more)| *more);
+                self.tail = unread.then_some(tail);
+                let (messages, more) = read?;
+                return Ok(Some(ThreadStep { thread: self.thread.clone(), messages, complete: !more }));
+            }
+            if self.ready.is_empty() {
+                if self.found.head.version <= self.thread.head.version {
+                    self.found = self.engine.thread(self.thread.id).await?;
+                }
+                self.ready = self.engine.own_entries(&self.found, &self.thread, READ_AT_ONCE).await?.into();
+            }
+            let Some(entry) = self.ready.front() else { return Ok(None) };
+            let after = self.after(entry).await?;
+            let (messages, tail) = self.compare(entry, &after).await?;
+            self.ready.pop_front();
+            self.thread = after;
+            let complete = tail.is_none();
+            self.tail = tail;
+            Ok(Some(ThreadStep { thread: self.thread.clone(), messages, complete }))
+        })
     }
 
     /// Resolves when there may be more. It is a hint: call [`ThreadChanges::next_so_far`] to read the steps.

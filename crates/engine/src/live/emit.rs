@@ -11,6 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::ground::policy::Verb;
 use crate::{Engine, HistoryEntry, Result, Subscription, WayOut};
+use threadkeep_store::BoxFuture;
 
 /// Longest name of an event, in bytes.
 const NAME_BYTES_MAX: usize = 100;
@@ -124,24 +125,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound); a name or data that breaks a rule.
-    pub async fn emit(&self, thread: ThreadId, event: &str, data: Json) -> Result<usize> {
-        let event = strip_nulls(event.to_owned());
-        if event.trim().is_empty() || event.len() > NAME_BYTES_MAX {
-            let rule = format!("has 1 to {NAME_BYTES_MAX} bytes, and is not blank");
-            return Err(Invalid::parameter("event", rule).into());
-        }
-        let max = self.shared.limits.message_bytes_max;
-        if data.as_str().len() > max {
-            return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
-        }
-        self.head(thread, Verb::Change).await?;
-        let redactor = self.redactor(WayOut::Event, Some(thread)).await?;
-        let event = redactor.text(&event).into_owned();
-        let data = match redactor.json(data.as_str()) {
-            std::borrow::Cow::Borrowed(_) => data,
-            std::borrow::Cow::Owned(json) => Json::parse("data", &json)?,
-        };
-        Ok(self.tell_listeners(thread, event, data))
+    pub fn emit<'a>(&'a self, thread: ThreadId, event: &'a str, data: Json) -> BoxFuture<'a, Result<usize>> {
+        Box::pin(async move {
+            let event = strip_nulls(event.to_owned());
+            if event.trim().is_empty() || event.len() > NAME_BYTES_MAX {
+                let rule = format!("has 1 to {NAME_BYTES_MAX} bytes, and is not blank");
+                return Err(Invalid::parameter("event", rule).into());
+            }
+            let max = self.shared.limits.message_bytes_max;
+            if data.as_str().len() > max {
+                return Err(Invalid::new(Code::TooLarge, "data", format!("has at most {max} bytes of JSON")).into());
+            }
+            self.head(thread, Verb::Change).await?;
+            let redactor = self.redactor(WayOut::Event, Some(thread)).await?;
+            let event = redactor.text(&event).into_owned();
+            let data = match redactor.json(data.as_str()) {
+                std::borrow::Cow::Borrowed(_) => data,
+                std::borrow::Cow::Owned(json) => Json::parse("data", &json)?,
+            };
+            Ok(self.tell_listeners(thread, event, data))
+        })
     }
 
     fn tell_listeners(&self, thread: ThreadId, event: String, data: Json) -> usize {
@@ -161,28 +164,32 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn emitted(&self, thread: ThreadId) -> Result<Events> {
-        let head = self.head(thread, Verb::Change).await?;
-        let log = self.subscribe(thread, head.version).await?;
-        Ok(Events { log: Some(log), ..self.emitted_alone(thread).await? })
+    pub fn emitted(&self, thread: ThreadId) -> BoxFuture<'_, Result<Events>> {
+        Box::pin(async move {
+            let head = self.head(thread, Verb::Change).await?;
+            let log = self.subscribe(thread, head.version).await?;
+            Ok(Events { log: Some(log), ..self.emitted_alone(thread).await? })
+        })
     }
 
     /// Listens to the custom events of a thread alone, for those who read its log as well.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`](crate::Error::ThreadNotFound).
-    pub async fn emitted_alone(&self, thread: ThreadId) -> Result<Events> {
-        self.head(thread, Verb::Change).await?;
-        let live = &self.shared.live();
-        let mut listeners = live.emitter.lock();
-        // Channels without listeners are removed when a new listener comes.
-        listeners.retain(|_, (sender, _)| sender.receiver_count() > 0);
-        let new = || {
-            let sender = broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
-            let followed = live.follow_events(thread, sender.clone());
-            (sender, followed)
-        };
-        let receiver = listeners.entry(thread).or_insert_with(new).0.subscribe();
-        Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
+    pub fn emitted_alone(&self, thread: ThreadId) -> BoxFuture<'_, Result<Events>> {
+        Box::pin(async move {
+            self.head(thread, Verb::Change).await?;
+            let live = &self.shared.live();
+            let mut listeners = live.emitter.lock();
+            // Channels without listeners are removed when a new listener comes.
+            listeners.retain(|_, (sender, _)| sender.receiver_count() > 0);
+            let new = || {
+                let sender = broadcast::Sender::new(live.settings.emitted_kept_max.max(1));
+                let followed = live.follow_events(thread, sender.clone());
+                (sender, followed)
+            };
+            let receiver = listeners.entry(thread).or_insert_with(new).0.subscribe();
+            Ok(Events { receiver, log: None, ready: VecDeque::new(), _engine: self.clone() })
+        })
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use threadkeep_calls as calls;
 use threadkeep_model::{Caller, Damaged, Message, MessageBody, Thread, ThreadId, Version};
-use threadkeep_store::{FeedCursor, MessageFilter, Order, Signal, StoreError};
+use threadkeep_store::{BoxFuture, FeedCursor, MessageFilter, Order, Signal, StoreError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -94,36 +94,38 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn observe(&self, thread: ThreadId) -> Result<Observer> {
-        self.head(thread, Verb::Change).await?;
-        let live = &self.shared.live();
-        let mut state = live.watch.lock();
-        let (shown, is_new) = match state.threads.get(&thread) {
-            Some(sender) => (sender.subscribe(), false),
-            None => {
-                let sender = watch::Sender::new(None);
-                let shown = sender.subscribe();
-                state.threads.insert(thread, sender);
-                state.touched.insert(thread);
-                (shown, true)
+    pub fn observe(&self, thread: ThreadId) -> BoxFuture<'_, Result<Observer>> {
+        Box::pin(async move {
+            self.head(thread, Verb::Change).await?;
+            let live = &self.shared.live();
+            let mut state = live.watch.lock();
+            let (shown, is_new) = match state.threads.get(&thread) {
+                Some(sender) => (sender.subscribe(), false),
+                None => {
+                    let sender = watch::Sender::new(None);
+                    let shown = sender.subscribe();
+                    state.threads.insert(thread, sender);
+                    state.touched.insert(thread);
+                    (shown, true)
+                }
+            };
+            let starts = !std::mem::replace(&mut state.runs, true);
+            drop(state);
+            let mut observer = Observer { engine: self.clone(), thread, shown: Some(shown) };
+            if let Some(shown) = &mut observer.shown {
+                shown.mark_changed();
             }
-        };
-        let starts = !std::mem::replace(&mut state.runs, true);
-        drop(state);
-        let mut observer = Observer { engine: self.clone(), thread, shown: Some(shown) };
-        if let Some(shown) = &mut observer.shown {
-            shown.mark_changed();
-        }
-        if starts {
-            let run = Arc::clone(&live.watch).run(Arc::downgrade(&self.shared));
-            if let Err(error) = live.background.spawn(run) {
-                live.watch.lock().runs = false;
-                return Err(error);
+            if starts {
+                let run = Arc::clone(&live.watch).run(Arc::downgrade(&self.shared));
+                if let Err(error) = live.background.spawn(run) {
+                    live.watch.lock().runs = false;
+                    return Err(error);
+                }
+            } else if is_new {
+                live.watch.news.notify_one();
             }
-        } else if is_new {
-            live.watch.news.notify_one();
-        }
-        Ok(observer)
+            Ok(observer)
+        })
     }
 
     /// The thread as it is now, for all who observe it; none if it is deleted.

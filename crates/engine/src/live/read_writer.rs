@@ -9,10 +9,11 @@ use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
 use super::queue::LiveThread;
 use super::weigh::weigh;
 use super::write_behind::{Unflushed, WriteBehind};
-use crate::ground::carry::Carry;
+use crate::ground::carry::Enter;
 use crate::ground::draft::{Draft, Refused, null};
 use crate::ground::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Page, Result};
+use threadkeep_store::BoxFuture;
 
 /// How to hold a thread.
 #[derive(Clone, Default)]
@@ -62,33 +63,35 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::WriterHeld`] while there is one, in this or any other process: it says who holds it, and until when.
-    pub async fn exclusive(&self, thread: ThreadId, exclusive: Exclusive) -> Result<ReadWriter> {
-        let mut settings = self.shared.live().settings.clone();
-        settings.lease_ttl = exclusive.ttl.unwrap_or(settings.lease_ttl);
-        let taken = Instant::now();
-        let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
-        let lease = self.take_writer(thread, take).await?;
-        let engine = self.writing_under(thread, lease.token);
-        // No handle exists yet that could release the lease, so an error releases it below. If this is dropped, the
-        // lease expires by itself.
-        let opened = async {
-            let found = self.thread(thread).await?;
-            let live = &self.shared.live();
-            let behind = Arc::new(WriteBehind::new(engine, found, lease.clone(), taken, settings));
-            if live.flusher.is_idle() {
-                live.background.spawn(Arc::clone(&live.flusher).run(live.settings.flush_batch_max))?;
+    pub fn exclusive(&self, thread: ThreadId, exclusive: Exclusive) -> BoxFuture<'_, Result<ReadWriter>> {
+        Box::pin(async move {
+            let mut settings = self.shared.live().settings.clone();
+            settings.lease_ttl = exclusive.ttl.unwrap_or(settings.lease_ttl);
+            let taken = Instant::now();
+            let take = TakeWriter { ttl: Some(settings.lease_ttl.as_millis() as u64), holder: exclusive.holder };
+            let lease = self.take_writer(thread, take).await?;
+            let engine = self.writing_under(thread, lease.token);
+            // No handle exists yet that could release the lease, so an error releases it below. If this is dropped, the
+            // lease expires by itself.
+            let opened = async {
+                let found = self.thread(thread).await?;
+                let live = &self.shared.live();
+                let behind = Arc::new(WriteBehind::new(engine, found, lease.clone(), taken, settings));
+                if live.flusher.is_idle() {
+                    live.background.spawn(Arc::clone(&live.flusher).run(live.settings.flush_batch_max))?;
+                }
+                live.background.spawn(Arc::clone(&behind).keep_alive())?;
+                live.opened(&behind);
+                Ok(ReadWriter { behind, unflushed: exclusive.unflushed })
+            };
+            match opened.await {
+                Ok(writer) => Ok(writer),
+                Err(error) => {
+                    drop(self.release_writer(thread, lease.token).await);
+                    Err(error)
+                }
             }
-            live.background.spawn(Arc::clone(&behind).keep_alive())?;
-            live.opened(&behind);
-            Ok(ReadWriter { behind, unflushed: exclusive.unflushed })
-        };
-        match opened.await {
-            Ok(writer) => Ok(writer),
-            Err(error) => {
-                drop(self.release_writer(thread, lease.token).await);
-                Err(error)
-            }
-        }
+        })
     }
 }
 
@@ -134,27 +137,31 @@ impl ReadWriter {
     ///
     /// # Errors
     /// [`Error::WriterDisposed`]; [`Error::WriterLost`].
-    pub async fn read(&self) -> Result<LiveThread> {
-        self.usable()?;
-        // Changes that others made to the record are shown, unless updates wait: those are decided on it when they are
-        // flushed.
-        if self.pending() == 0 {
-            let found = self.behind.engine.thread(self.behind.thread).await?;
-            let mut state = self.behind.state();
-            if state.queue.len() == 0 {
-                state.queue.found(found);
+    pub fn read(&self) -> BoxFuture<'_, Result<LiveThread>> {
+        Box::pin(async move {
+            self.usable()?;
+            // Changes that others made to the record are shown, unless updates wait: those are decided on it when they are
+            // flushed.
+            if self.pending() == 0 {
+                let found = self.behind.engine.thread(self.behind.thread).await?;
+                let mut state = self.behind.state();
+                if state.queue.len() == 0 {
+                    state.queue.found(found);
+                }
             }
-        }
-        Ok(self.behind.state().queue.seen())
+            Ok(self.behind.state().queue.seen())
+        })
     }
 
     /// A page of the messages that are durable. Those that are not flushed are in [`LiveThread::pending`].
     ///
     /// # Errors
     /// [`Error::WriterDisposed`]; [`Error::WriterLost`]; else as [`Engine::messages`].
-    pub async fn messages(&self, page: Page) -> Result<MessagePage> {
-        self.usable()?;
-        self.behind.engine.messages(self.behind.thread, page).await
+    pub fn messages(&self, page: Page) -> BoxFuture<'_, Result<MessagePage>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.behind.engine.messages(self.behind.thread, page).await
+        })
     }
 
     /// Changes the thread by a recipe: all that it records is applied together, or nothing of it. Gives the version
@@ -216,14 +223,16 @@ impl ReadWriter {
     ///
     /// # Errors
     /// [`Error::WriterDisposed`]; [`Error::WriterLost`].
-    pub async fn room(&self) -> Result<()> {
-        let settings = &self.behind.settings;
-        let has_room = |writer: &Self| {
-            let (updates, bytes) = writer.behind.state().queue.weight();
-            updates == 0 || (updates < settings.pending_updates_max && bytes < settings.pending_bytes_max)
-        };
-        self.until(|writer| writer.usable().is_err() || has_room(writer)).await;
-        self.usable()
+    pub fn room(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let settings = &self.behind.settings;
+            let has_room = |writer: &Self| {
+                let (updates, bytes) = writer.behind.state().queue.weight();
+                updates == 0 || (updates < settings.pending_updates_max && bytes < settings.pending_bytes_max)
+            };
+            self.until(|writer| writer.usable().is_err() || has_room(writer)).await;
+            self.usable()
+        })
     }
 
     /// Flushes now, and waits until every update up to the one that gave `target` is durable, at most for
@@ -236,36 +245,38 @@ impl ReadWriter {
     /// [`Error::UpdatesRefused`] hands back all updates refused so far; those up to `target` that are not in it are
     /// durable, or were handed back before. [`Error::WriterLost`]. [`Error::FlushTimeout`] names the version that was
     /// reached; the remaining updates are still retried. [`Error::WriterDisposed`].
-    pub async fn flush_version(&self, target: Version) -> Result<()> {
-        self.flush_version_within(target, self.behind.settings.flush_timeout).await
+    pub fn flush_version(&self, target: Version) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.flush_version_within(target, self.behind.settings.flush_timeout).await })
     }
 
     /// The same, with a timeout of its own.
     ///
     /// # Errors
     /// As [`ReadWriter::flush_version`].
-    pub async fn flush_version_within(&self, target: Version, timeout: Duration) -> Result<()> {
-        if self.behind.state().disposed {
-            return Err(Error::WriterDisposed);
-        }
-        self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
-        // In the background, since the caller's runtime may have no timers.
-        let behind = Arc::clone(&self.behind);
-        let waiting = async move { tokio::time::timeout(timeout, behind.reach(target)).await.is_ok() };
-        let reached = self.behind.engine.shared.live().background.spawn(waiting)?.await.unwrap_or(false);
-        let refused = self.take_refused();
-        if !refused.is_empty() {
-            return Err(Error::UpdatesRefused { updates: refused });
-        }
-        let state = self.behind.state();
-        let durable = state.queue.durable().head.version;
-        if let Some(to) = state.lost.as_ref().filter(|_| durable < target) {
-            return Err(Error::WriterLost { to: to.clone() });
-        }
-        if reached && state.queue.reached(target) {
-            return Ok(());
-        }
-        Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
+    pub fn flush_version_within(&self, target: Version, timeout: Duration) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            if self.behind.state().disposed {
+                return Err(Error::WriterDisposed);
+            }
+            self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
+            // In the background, since the caller's runtime may have no timers.
+            let behind = Arc::clone(&self.behind);
+            let waiting = async move { tokio::time::timeout(timeout, behind.reach(target)).await.is_ok() };
+            let reached = self.behind.engine.shared.live().background.spawn(waiting)?.await.unwrap_or(false);
+            let refused = self.take_refused();
+            if !refused.is_empty() {
+                return Err(Error::UpdatesRefused { updates: refused });
+            }
+            let state = self.behind.state();
+            let durable = state.queue.durable().head.version;
+            if let Some(to) = state.lost.as_ref().filter(|_| durable < target) {
+                return Err(Error::WriterLost { to: to.clone() });
+            }
+            if reached && state.queue.reached(target) {
+                return Ok(());
+            }
+            Err(Error::FlushTimeout { target, durable, pending: state.queue.len() })
+        })
     }
 
     /// Flushes all pending updates, then carries out `call` at once, under the lease: for changes that a draft cannot
@@ -273,7 +284,7 @@ impl ReadWriter {
     ///
     /// # Errors
     /// As [`ReadWriter::flush_version`]; every error of the call.
-    pub async fn call<C: Carry>(&self, call: C) -> Result<C::Made> {
+    pub async fn call<C: Enter>(&self, call: C) -> Result<C::Made> {
         self.usable()?;
         self.flush_version(self.version()).await?;
         let outcome = self.behind.engine.call(self.behind.thread, call).await;
@@ -298,13 +309,15 @@ impl ReadWriter {
 
     /// Resolves once updates were refused, and hands them back; with none once the handle is disposed. An alternative
     /// to asking [`ReadWriter::take_refused`] or waiting for a flush.
-    pub async fn refused(&self) -> Vec<Refused> {
-        let settled = |writer: &Self| {
-            let state = writer.behind.state();
-            state.queue.has_refused() || state.disposed
-        };
-        self.until(settled).await;
-        self.take_refused()
+    pub fn refused(&self) -> BoxFuture<'_, Vec<Refused>> {
+        Box::pin(async move {
+            let settled = |writer: &Self| {
+                let state = writer.behind.state();
+                state.queue.has_refused() || state.disposed
+            };
+            self.until(settled).await;
+            self.take_refused()
+        })
     }
 
     /// Flushes everything, then releases the lease. Disposing a second time does nothing.
@@ -314,22 +327,24 @@ impl ReadWriter {
     /// # Errors
     /// [`Error::UpdatesRefused`] with all updates that were not kept: all others are durable. The thread is released in
     /// any case.
-    pub async fn dispose(&self) -> Result<()> {
-        {
-            let mut state = self.behind.state();
-            if state.disposed {
-                return Ok(());
+    pub fn dispose(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            {
+                let mut state = self.behind.state();
+                if state.disposed {
+                    return Ok(());
+                }
+                state.disposed = true;
             }
-            state.disposed = true;
-        }
-        self.behind.tell();
-        self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
-        self.until(|writer| writer.pending() == 0).await;
-        // If the store is away, the lease ends by itself; everything that was to be kept is.
-        drop(self.behind.release().await);
-        self.behind.engine.shared.live().closed(&self.behind);
-        let refused = self.take_refused();
-        if refused.is_empty() { Ok(()) } else { Err(Error::UpdatesRefused { updates: refused }) }
+            self.behind.tell();
+            self.behind.engine.shared.live().flusher.mark(&self.behind, Duration::ZERO);
+            self.until(|writer| writer.pending() == 0).await;
+            // If the store is away, the lease ends by itself; everything that was to be kept is.
+            drop(self.behind.release().await);
+            self.behind.engine.shared.live().closed(&self.behind);
+            let refused = self.take_refused();
+            if refused.is_empty() { Ok(()) } else { Err(Error::UpdatesRefused { updates: refused }) }
+        })
     }
 
     fn usable(&self) -> Result<()> {

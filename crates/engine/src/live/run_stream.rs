@@ -18,6 +18,7 @@ use super::relayed::RunNote;
 use super::run_chunks::{Chunk, Ring};
 use crate::ground::carry::Carry;
 use crate::{Engine, Error, HistoryEntry, Result, Subscription, WayOut};
+use threadkeep_store::BoxFuture;
 
 /// Places between two entries of the log, for chunks.
 const CHUNKS_MAX: u64 = 1 << 20;
@@ -113,25 +114,27 @@ impl Engine {
     ///
     /// # Errors
     /// If the secrets of the thread cannot be read.
-    pub async fn stream_text(
-        &self,
+    pub fn stream_text<'a>(
+        &'a self,
         thread: ThreadId,
         (run, attempt, number): (Uuid, u64, u64),
         began: Timestamp,
-        text: &str,
-    ) -> Result<u64> {
-        let ring = self.shared.live().chunks.of(run);
-        if ring.begins(attempt, number) {
-            let redactor = self.redactor(WayOut::Stream, Some(thread)).await?;
-            ring.begin(attempt, number, &redactor);
-        }
-        let since = self.shared.now().as_micros().saturating_sub(began.as_micros());
-        let (chunks, new) = ring.push(attempt, number, text, since as f64 / 1_000.0);
-        if let Some(content) = new {
-            let note = RunNote::new((run, attempt, number), chunks, content, StreamStatus::Chunk);
-            self.shared.live().relay_chunk(note.first_after(ring.step().first_ms));
-        }
-        Ok(chunks)
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<u64>> {
+        Box::pin(async move {
+            let ring = self.shared.live().chunks.of(run);
+            if ring.begins(attempt, number) {
+                let redactor = self.redactor(WayOut::Stream, Some(thread)).await?;
+                ring.begin(attempt, number, &redactor);
+            }
+            let since = self.shared.now().as_micros().saturating_sub(began.as_micros());
+            let (chunks, new) = ring.push(attempt, number, text, since as f64 / 1_000.0);
+            if let Some(content) = new {
+                let note = RunNote::new((run, attempt, number), chunks, content, StreamStatus::Chunk);
+                self.shared.live().relay_chunk(note.first_after(ring.step().first_ms));
+            }
+            Ok(chunks)
+        })
     }
 
     /// A number that tells the places in the streams of this engine from those of other processes.
@@ -157,31 +160,33 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::RunNotFound`].
-    pub async fn run_stream(&self, run: Uuid, after: Option<u64>) -> Result<RunStream> {
-        let thread = self.thread(self.thread_of_run(run).await?).await?;
-        let told = self.run_now(&thread, run).await?;
-        let start = self.version_before_run(&thread, told.started_at).await?;
-        let ring = self.shared.live().chunks.of(run);
-        let after = after.map_or(Place { version: 0, chunks: 0 }, Place::read);
-        Ok(RunStream {
-            run,
-            log: self.subscribe(thread.id, start).await?,
-            redactor: self.redactor(WayOut::Stream, Some(thread.id)).await?,
-            changes: ring.changes(),
-            relayed: self.shared.live().follow_run(run, &ring),
-            is_degraded: false,
-            ring,
-            ready: VecDeque::new(),
-            after,
-            executor: told.executor,
-            began: None,
-            attempt: 0,
-            steps: 0,
-            chunks: 0,
-            messages: 0,
-            tools: HashMap::new(),
-            timed: false,
-            is_over: false,
+    pub fn run_stream(&self, run: Uuid, after: Option<u64>) -> BoxFuture<'_, Result<RunStream>> {
+        Box::pin(async move {
+            let thread = self.thread(self.thread_of_run(run).await?).await?;
+            let told = self.run_now(&thread, run).await?;
+            let start = self.version_before_run(&thread, told.started_at).await?;
+            let ring = self.shared.live().chunks.of(run);
+            let after = after.map_or(Place { version: 0, chunks: 0 }, Place::read);
+            Ok(RunStream {
+                run,
+                log: self.subscribe(thread.id, start).await?,
+                redactor: self.redactor(WayOut::Stream, Some(thread.id)).await?,
+                changes: ring.changes(),
+                relayed: self.shared.live().follow_run(run, &ring),
+                is_degraded: false,
+                ring,
+                ready: VecDeque::new(),
+                after,
+                executor: told.executor,
+                began: None,
+                attempt: 0,
+                steps: 0,
+                chunks: 0,
+                messages: 0,
+                tools: HashMap::new(),
+                timed: false,
+                is_over: false,
+            })
         })
     }
 }

@@ -11,7 +11,7 @@ use threadkeep_embed::{Static, Vector};
 use threadkeep_model::{Account, BlobId, Invalid, MessageId, Position, Role, SegmentId, ThreadId};
 use threadkeep_search::words::{is_stop, words};
 use threadkeep_search::{Builder, Document, Form, Matches, Question, Shelf, Strand, Volume, Wants};
-use threadkeep_store::{Registered, StoreError};
+use threadkeep_store::{BoxFuture, Registered, StoreError};
 
 use super::alike::Vocabulary;
 use super::{MEMORIES_MAX, told};
@@ -77,62 +77,71 @@ impl Engine {
     ///
     /// # Errors
     /// If the question is blank or too long; if the store cannot be read.
-    pub async fn find_memories(&self, query: &str, among: &Among, limit: Option<usize>) -> Result<Vec<FoundMemory>> {
-        let limit = limit.unwrap_or(FOUND);
-        if limit == 0 || limit > FOUND_MAX {
-            return Err(Invalid::body("limit", format!("a search gives 1 to {FOUND_MAX} memories")).into());
-        }
-        if query.len() > QUERY_BYTES_MAX {
-            return Err(Invalid::body("query", format!("is longer than {QUERY_BYTES_MAX} bytes; ask for less")).into());
-        }
-        if query.trim().is_empty() {
-            return Err(Invalid::body("query", "is empty; say what to look for").into());
-        }
-        let index = self.memory_index().await?;
-        if index.memories.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut question = Question::new(query);
-        // The built-in vectors are means of words, which those that say nothing would draw to the middle of all texts.
-        let meant = if self.embedder.is_none() { telling(query) } else { query.to_owned() };
-        let vector = if question.has_phrases() { None } else { self.vector_soon(embedded(&meant)).await };
-        let vector = vector.filter(|vector| !vector.is_zero());
-        if let Some(vector) = &vector {
-            let mut direction = vec![0.0; vector.dimensions()];
-            vector.add_to(&mut direction, 1.0);
-            question = question.pointing(&index.model, &direction);
-        }
-        if question.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Words in quotes have to be there as they are, and the index alone knows that.
-        let alike = match &vector {
-            Some(_) => {
-                let (index, query) = (Arc::clone(&index), query.to_owned());
-                beside::aside(move || index.vocabulary.as_ref().and_then(|words| words.alike(&query))).await?
+    pub fn find_memories<'a>(
+        &'a self,
+        query: &'a str,
+        among: &'a Among,
+        limit: Option<usize>,
+    ) -> BoxFuture<'a, Result<Vec<FoundMemory>>> {
+        Box::pin(async move {
+            let limit = limit.unwrap_or(FOUND);
+            if limit == 0 || limit > FOUND_MAX {
+                return Err(Invalid::body("limit", format!("a search gives 1 to {FOUND_MAX} memories")).into());
             }
-            None => None,
-        };
-        let mut ranked = ranked(&index, question, vector.as_ref())?;
-        if let Some(alike) = alike {
-            ranked.iter_mut().for_each(|(at, score)| *score = alike[*at]);
-            in_order(&mut ranked);
-        }
-        let mut found = Vec::new();
-        // A few more than are wanted at a time: most of them hold.
-        let mut candidates = ranked.into_iter().filter(|(at, _)| among.has(&index.memories[*at]));
-        while found.len() < limit {
-            let some: Vec<(usize, f32)> = candidates.by_ref().take(limit).collect();
-            if some.is_empty() {
-                break;
+            if query.len() > QUERY_BYTES_MAX {
+                return Err(
+                    Invalid::body("query", format!("is longer than {QUERY_BYTES_MAX} bytes; ask for less")).into()
+                );
             }
-            let held =
-                self.memories_that_hold(some.iter().map(|(at, _)| index.memories[*at].clone()).collect()).await?;
-            let scores: HashMap<_, _> = some.iter().map(|(at, score)| (index.memories[*at].id, *score)).collect();
-            found.extend(held.into_iter().map(|memory| FoundMemory { score: scores[&memory.id], memory }));
-        }
-        found.truncate(limit);
-        Ok(found)
+            if query.trim().is_empty() {
+                return Err(Invalid::body("query", "is empty; say what to look for").into());
+            }
+            let index = self.memory_index().await?;
+            if index.memories.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut question = Question::new(query);
+            // The built-in vectors are means of words, which those that say nothing would draw to the middle of all texts.
+            let meant = if self.embedder.is_none() { telling(query) } else { query.to_owned() };
+            let vector = if question.has_phrases() { None } else { self.vector_soon(embedded(&meant)).await };
+            let vector = vector.filter(|vector| !vector.is_zero());
+            if let Some(vector) = &vector {
+                let mut direction = vec![0.0; vector.dimensions()];
+                vector.add_to(&mut direction, 1.0);
+                question = question.pointing(&index.model, &direction);
+            }
+            if question.is_empty() {
+                return Ok(Vec::new());
+            }
+            // Words in quotes have to be there as they are, and the index alone knows that.
+            let alike = match &vector {
+                Some(_) => {
+                    let (index, query) = (Arc::clone(&index), query.to_owned());
+                    beside::aside(move || index.vocabulary.as_ref().and_then(|words| words.alike(&query))).await?
+                }
+                None => None,
+            };
+            let mut ranked = ranked(&index, question, vector.as_ref())?;
+            if let Some(alike) = alike {
+                ranked.iter_mut().for_each(|(at, score)| *score = alike[*at]);
+                in_order(&mut ranked);
+            }
+            let mut found = Vec::new();
+            // A few more than are wanted at a time: most of them hold.
+            let mut candidates = ranked.into_iter().filter(|(at, _)| among.has(&index.memories[*at]));
+            while found.len() < limit {
+                let some: Vec<(usize, f32)> = candidates.by_ref().take(limit).collect();
+                if some.is_empty() {
+                    break;
+                }
+                let held =
+                    self.memories_that_hold(some.iter().map(|(at, _)| index.memories[*at].clone()).collect()).await?;
+                let scores: HashMap<_, _> = some.iter().map(|(at, score)| (index.memories[*at].id, *score)).collect();
+                found.extend(held.into_iter().map(|memory| FoundMemory { score: scores[&memory.id], memory }));
+            }
+            found.truncate(limit);
+            Ok(found)
+        })
     }
 
     async fn memory_index(&self) -> Result<Arc<Index>> {

@@ -19,7 +19,7 @@ use threadkeep_model::{
     ApprovalAsked, ApprovalState, BlobId, Capability, ConflictType, Entry, Invalid, ItemKind, MergeConflict, MergePlan,
     MergeStatus, Merged, Thread, ThreadId, Timestamp, Uuid, Validation, Version,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
 
 use self::plan::Planned;
 use crate::ground::carry::Carry;
@@ -142,26 +142,30 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::MergeNotFound`] if there is none; [`Error::ThreadNotFound`].
-    pub async fn merge_record(&self, thread: ThreadId, id: Uuid) -> Result<MergeTold> {
-        let thread = self.thread(thread).await?;
-        let found = self.merge_items(thread.id, Some(id)).await?.pop();
-        let item = found.ok_or(Error::MergeNotFound { merge: id })?;
-        let (merged, at) = self.read_merge(&item).await?;
-        Ok(shown(merged, Some(at)))
+    pub fn merge_record(&self, thread: ThreadId, id: Uuid) -> BoxFuture<'_, Result<MergeTold>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let found = self.merge_items(thread.id, Some(id)).await?.pop();
+            let item = found.ok_or(Error::MergeNotFound { merge: id })?;
+            let (merged, at) = self.read_merge(&item).await?;
+            Ok(shown(merged, Some(at)))
+        })
     }
 
     /// The merges into a thread, in the order in which they were asked for.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn merges(&self, thread: ThreadId) -> Result<Vec<MergeTold>> {
-        let thread = self.thread(thread).await?;
-        let mut merges = Vec::new();
-        for item in self.merge_items(thread.id, None).await? {
-            let (merged, at) = self.read_merge(&item).await?;
-            merges.push(shown(merged, Some(at)));
-        }
-        Ok(merges)
+    pub fn merges(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<MergeTold>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let mut merges = Vec::new();
+            for item in self.merge_items(thread.id, None).await? {
+                let (merged, at) = self.read_merge(&item).await?;
+                merges.push(shown(merged, Some(at)));
+            }
+            Ok(merges)
+        })
     }
 
     /// The merges among a thread's items that changed it, an edge for each source.

@@ -9,7 +9,7 @@ use threadkeep_model::{
     Position, Record, SegmentId, Tally, Thread, ThreadCommit, ThreadId, Timestamp, ValueChange, ValueKey,
     ValuesChanged, born,
 };
-use threadkeep_store::StoreError;
+use threadkeep_store::{BoxFuture, StoreError};
 
 use super::fork::{Decided, Point};
 use crate::ground::gate::{Change, open_for};
@@ -116,17 +116,19 @@ impl Engine {
     /// # Errors
     /// [`StoreError::ThreadTaken`] if an id is in use, or was; [`Error::NotAllowed`] for an agent; a record that breaks
     /// a rule. Nothing has changed then.
-    pub async fn bring(&self, arrivals: &[&Arrival]) -> Result<Vec<MessageId>> {
-        self.refuse_agents()?;
-        for _ in 0..DECIDED_AGAIN_MAX {
-            let (commit, first) = self.arriving(arrivals).await?;
-            match self.shared.apply(commit).await {
-                Err(StoreError::EraMoved { .. } | StoreError::SegmentTaken) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(first),
+    pub fn bring<'a>(&'a self, arrivals: &'a [&'a Arrival]) -> BoxFuture<'a, Result<Vec<MessageId>>> {
+        Box::pin(async move {
+            self.refuse_agents()?;
+            for _ in 0..DECIDED_AGAIN_MAX {
+                let (commit, first) = self.arriving(arrivals).await?;
+                match self.shared.apply(commit).await {
+                    Err(StoreError::EraMoved { .. } | StoreError::SegmentTaken) => {}
+                    Err(error) => return Err(error.into()),
+                    Ok(_) => return Ok(first),
+                }
             }
-        }
-        Err(Error::Busy)
+            Err(Error::Busy)
+        })
     }
 
     /// Appends messages that another program wrote, in one commit. The result is the first of them; the others follow at
@@ -134,31 +136,35 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::append`]; [`Error::NotAllowed`] for an agent.
-    pub async fn bring_to(&self, thread: ThreadId, messages: Vec<ToldMessage>) -> Result<MessageId> {
-        self.refuse_agents()?;
-        let (entries, blobs): (Vec<_>, Vec<_>) = messages.into_iter().map(|told| (told.entry, told.blobs)).unzip();
-        let blobs = blobs.into_iter().flatten().collect();
-        let committed = self.append_entries(thread, entries, blobs).await?;
-        let place = committed.threads.first().ok_or(Error::broken("an append tells its place"))?;
-        Ok(MessageId { segment: place.segment, position: place.first })
+    pub fn bring_to(&self, thread: ThreadId, messages: Vec<ToldMessage>) -> BoxFuture<'_, Result<MessageId>> {
+        Box::pin(async move {
+            self.refuse_agents()?;
+            let (entries, blobs): (Vec<_>, Vec<_>) = messages.into_iter().map(|told| (told.entry, told.blobs)).unzip();
+            let blobs = blobs.into_iter().flatten().collect();
+            let committed = self.append_entries(thread, entries, blobs).await?;
+            let place = committed.threads.first().ok_or(Error::broken("an append tells its place"))?;
+            Ok(MessageId { segment: place.segment, position: place.first })
+        })
     }
 
     /// Drops the messages after one, silent ones too. The thread goes on after it, as it did in another program.
     ///
     /// # Errors
     /// As [`Engine::truncate`]; [`Error::NotAllowed`] for an agent.
-    pub async fn drop_after(&self, thread: ThreadId, message: MessageId) -> Result<()> {
-        self.refuse_agents()?;
-        self.tell(thread, || async {
-            let thread = self.thread(thread).await?;
-            open_for(&thread, Change::Content)?;
-            let view = self.view(thread.id, &thread.head, None).await?;
-            let kept = self.locate(&view, message).await?;
-            let index = self.last_index_at(&view, &kept).await?.map_or(0, |index| index + 1);
-            self.decide_truncate(thread, &view, index, Some(&kept)).await
+    pub fn drop_after(&self, thread: ThreadId, message: MessageId) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.refuse_agents()?;
+            self.tell(thread, || async {
+                let thread = self.thread(thread).await?;
+                open_for(&thread, Change::Content)?;
+                let view = self.view(thread.id, &thread.head, None).await?;
+                let kept = self.locate(&view, message).await?;
+                let index = self.last_index_at(&view, &kept).await?.map_or(0, |index| index + 1);
+                self.decide_truncate(thread, &view, index, Some(&kept)).await
+            })
+            .await
+            .map(drop)
         })
-        .await
-        .map(drop)
     }
 
     fn refuse_agents(&self) -> Result<()> {

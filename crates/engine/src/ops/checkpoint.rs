@@ -6,6 +6,7 @@ use threadkeep_model::{CheckpointSet, Entry, Invalid, ThreadId, strip_nulls};
 use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
+use threadkeep_store::BoxFuture;
 
 impl Carry for SetCheckpoint {
     type Made = Checkpoint;
@@ -47,9 +48,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn checkpoints(&self, thread: ThreadId) -> Result<Vec<Checkpoint>> {
-        self.thread(thread).await?;
-        let found = self.shared.stores.store.checkpoints(thread).await?;
-        Ok(found.into_iter().map(Checkpoint::from).collect())
+    pub fn checkpoints(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Checkpoint>>> {
+        Box::pin(async move {
+            self.thread(thread).await?;
+            let found = self.shared.stores.store.checkpoints(thread).await?;
+            Ok(found.into_iter().map(Checkpoint::from).collect())
+        })
     }
 }

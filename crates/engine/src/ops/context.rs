@@ -8,6 +8,7 @@ use crate::ground::carry::Carry;
 use crate::memory::Among;
 use crate::request::{Request, Wanted};
 use crate::{Engine, Error, Result};
+use threadkeep_store::BoxFuture;
 
 /// Memories that are looked for.
 const MEMORIES_FOUND: usize = 20;
@@ -107,27 +108,29 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn memories_for(
-        &self,
-        thread: &Thread,
-        text: &str,
+    pub fn memories_for<'a>(
+        &'a self,
+        thread: &'a Thread,
+        text: &'a str,
         tokens: u64,
-        wanted: &Wanted,
-    ) -> Result<(Vec<Memory>, u64)> {
-        let query: String = text.chars().take(ASKED_CHARS_MAX).collect();
-        if query.trim().is_empty() {
-            return Ok((Vec::new(), 0));
-        }
-        let among = Among::Project(thread.record.project_id.clone());
-        let (mut memories, mut sum) = (Vec::new(), 0);
-        for found in self.find_memories(&query, &among, Some(MEMORIES_FOUND)).await? {
-            let count = wanted.tokenizer.count(&found.memory.text);
-            if sum + count <= tokens {
-                sum += count;
-                memories.push(found.memory);
+        wanted: &'a Wanted,
+    ) -> BoxFuture<'a, Result<(Vec<Memory>, u64)>> {
+        Box::pin(async move {
+            let query: String = text.chars().take(ASKED_CHARS_MAX).collect();
+            if query.trim().is_empty() {
+                return Ok((Vec::new(), 0));
             }
-        }
-        Ok((memories, sum))
+            let among = Among::Project(thread.record.project_id.clone());
+            let (mut memories, mut sum) = (Vec::new(), 0);
+            for found in self.find_memories(&query, &among, Some(MEMORIES_FOUND)).await? {
+                let count = wanted.tokenizer.count(&found.memory.text);
+                if sum + count <= tokens {
+                    sum += count;
+                    memories.push(found.memory);
+                }
+            }
+            Ok((memories, sum))
+        })
     }
 
     /// The messages with their places in the default list.

@@ -6,6 +6,7 @@ use threadkeep_model::{NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId
 use crate::ground::carry::Carry;
 use crate::ground::plan::Settled;
 use crate::{Engine, Result};
+use threadkeep_store::BoxFuture;
 
 impl Carry for Create {
     type Made = Thread;
@@ -52,7 +53,7 @@ impl Engine {
     ///
     /// # Errors
     /// A field or a message that breaks a rule.
-    pub async fn create(&self, create: Create) -> Result<Thread> {
-        self.call(At::none(), create).await
+    pub fn create(&self, create: Create) -> BoxFuture<'_, Result<Thread>> {
+        Box::pin(async move { self.call(At::none(), create).await })
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use threadkeep_calls::{Decide, Decision, ListDecisions, Page};
 use threadkeep_model::{Decided, Entry, ItemKind, Thread, ThreadId, Version};
-use threadkeep_store::{ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, ItemQuery, StoreError};
 
 use super::text::checked_text;
 use crate::ground::carry::Carry;
@@ -79,26 +79,28 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::VersionInFuture`].
-    pub async fn decisions(&self, thread: ThreadId, as_of: Option<Version>) -> Result<Vec<Decision>> {
-        let thread = self.thread(thread).await?;
-        let view = self.view(thread.id, &thread.head, as_of).await?;
-        let query = ItemQuery { thread: thread.id, kind: ItemKind::Decision, key: None, limit: usize::MAX };
-        let mut newest = HashMap::new();
-        for item in self.shared.stores.store.items(query).await? {
-            if !view.holds(item.born) {
-                continue;
+    pub fn decisions(&self, thread: ThreadId, as_of: Option<Version>) -> BoxFuture<'_, Result<Vec<Decision>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let view = self.view(thread.id, &thread.head, as_of).await?;
+            let query = ItemQuery { thread: thread.id, kind: ItemKind::Decision, key: None, limit: usize::MAX };
+            let mut newest = HashMap::new();
+            for item in self.shared.stores.store.items(query).await? {
+                if !view.holds(item.born) {
+                    continue;
+                }
+                let Entry::Decided(decided) = self.decode(&item.entry).await? else {
+                    return Err(StoreError::corrupt(format!("item {} is no decision", item.key)).into());
+                };
+                let (actor, created, version) = ((*item.entry.actor).clone(), item.entry.time, item.entry.position);
+                let decision = decision(decided, actor, created, version);
+                // They come in the order of their places.
+                newest.insert(decision.key(), decision);
             }
-            let Entry::Decided(decided) = self.decode(&item.entry).await? else {
-                return Err(StoreError::corrupt(format!("item {} is no decision", item.key)).into());
-            };
-            let (actor, created, version) = ((*item.entry.actor).clone(), item.entry.time, item.entry.position);
-            let decision = decision(decided, actor, created, version);
-            // They come in the order of their places.
-            newest.insert(decision.key(), decision);
-        }
-        let mut decisions: Vec<Decision> = newest.into_values().collect();
-        decisions.sort_by_key(|decision| decision.version);
-        Ok(decisions)
+            let mut decisions: Vec<Decision> = newest.into_values().collect();
+            decisions.sort_by_key(|decision| decision.version);
+            Ok(decisions)
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use threadkeep_model::{
     Actor, ActorKind, Caller, Code, EffectClaimed, EffectEnded, EffectOutcome, EffectScheduled, Entry, Invalid,
     ItemKind, Json, MessageId, Thread, ThreadId, Uuid,
 };
-use threadkeep_store::{Item, ItemList, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemList, ItemQuery, StoreError};
 
 use crate::approvals::not_an_item;
 use crate::ground::carry::Carry;
@@ -181,11 +181,18 @@ impl Engine {
     ///
     /// # Errors
     /// As [`ScheduleEffect`].
-    pub async fn may_schedule(&self, thread: ThreadId, effect: &ScheduleEffect, held: usize) -> Result<()> {
-        self.scheduled(effect.clone()).await?;
-        let thread = self.thread(thread).await?;
-        open_for(&thread, Change::Content)?;
-        self.admit_more_effects(&thread, held + 1).await
+    pub fn may_schedule<'a>(
+        &'a self,
+        thread: ThreadId,
+        effect: &'a ScheduleEffect,
+        held: usize,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.scheduled(effect.clone()).await?;
+            let thread = self.thread(thread).await?;
+            open_for(&thread, Change::Content)?;
+            self.admit_more_effects(&thread, held + 1).await
+        })
     }
 
     /// An effect as it will be scheduled, checked.

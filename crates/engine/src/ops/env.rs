@@ -162,7 +162,7 @@ impl Engine {
         &self,
         thread: ThreadId,
         name: &EnvName,
-        next: impl Fn(Option<&Variable>) -> Option<Variable>,
+        next: impl Fn(Option<&Variable>) -> Option<Variable> + Send + Sync,
     ) -> Result<(Told, Option<Variable>)> {
         let before = Mutex::new(None);
         let told = self

@@ -8,7 +8,7 @@ use threadkeep_model::{
     ThreadId,
 };
 
-use threadkeep_store::MessageFilter;
+use threadkeep_store::{BoxFuture, MessageFilter};
 
 use super::text::checked_text;
 use crate::ground::carry::Carry;
@@ -74,8 +74,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::Error::ThreadNotFound`].
-    pub async fn summary(&self, thread: ThreadId) -> Result<String> {
-        self.summary_of(&self.thread(thread).await?).await
+    pub fn summary(&self, thread: ThreadId) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move { self.summary_of(&self.thread(thread).await?).await })
     }
 
     /// The summary of a thread by the model of its agent, and the name of the model, unless the call was made before.

@@ -11,7 +11,7 @@ use threadkeep_model::{
     Actor, Code, Entry, IdempotencyKey, Injected, InjectionTaken, Invalid, ItemKind, MessageId, Thread, ThreadId,
     Timestamp, Urgency, Uuid, Version,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError, StoredEntry};
+use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError, StoredEntry};
 
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
@@ -119,22 +119,24 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn injections(&self, thread: ThreadId, state: InjectionState) -> Result<Vec<Injection>> {
-        let thread = self.thread(thread).await?;
-        let mut found = Vec::new();
-        if matches!(state, InjectionState::Waiting | InjectionState::All) {
-            for item in self.waiting_places(&thread).await? {
-                found.push(self.read_waiting(&item).await?.injection);
+    pub fn injections(&self, thread: ThreadId, state: InjectionState) -> BoxFuture<'_, Result<Vec<Injection>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            let mut found = Vec::new();
+            if matches!(state, InjectionState::Waiting | InjectionState::All) {
+                for item in self.waiting_places(&thread).await? {
+                    found.push(self.read_waiting(&item).await?.injection);
+                }
             }
-        }
-        if matches!(state, InjectionState::Taken | InjectionState::All) {
-            let view = self.view(thread.id, &thread.head, None).await?;
-            for item in self.injected(&thread, ItemKind::InjectionTaken, None).await? {
-                found.extend(self.read_taken(&view, &item).await?);
+            if matches!(state, InjectionState::Taken | InjectionState::All) {
+                let view = self.view(thread.id, &thread.head, None).await?;
+                for item in self.injected(&thread, ItemKind::InjectionTaken, None).await? {
+                    found.extend(self.read_taken(&view, &item).await?);
+                }
             }
-        }
-        found.sort_by_key(|injection| injection.version);
-        Ok(found)
+            found.sort_by_key(|injection| injection.version);
+            Ok(found)
+        })
     }
 
     /// An injection that an entry at this time says was taken up.

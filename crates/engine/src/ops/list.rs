@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadkeep_calls as calls;
 use threadkeep_calls::{Changed, DiffStats, Project, Relationship};
 use threadkeep_model::{Invalid, Json, Lifecycle, Thread, ThreadId, Timestamp, Value, Visibility};
-use threadkeep_store::{Archived, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, Total};
+use threadkeep_store::{Archived, BoxFuture, ListCursor, ListFilter, ListQuery, ListSort, TimeRange, Total};
 
 use crate::ground::cursor::{after, no_cursor, read};
 use crate::{Engine, Error, Result, Show, Shown};
@@ -102,31 +102,33 @@ impl Engine {
     /// # Errors
     /// A limit out of range, metadata that are no object, a cursor together with an offset; a cursor that is malformed,
     /// or that another list gave ([`invalid_cursor`](threadkeep_model::Code::InvalidCursor)).
-    pub async fn list(&self, list: List) -> Result<ThreadPage> {
-        let limit = self.page_limit(list.limit)?;
-        if list.cursor.is_some() && list.offset.is_some() {
-            return Err(Invalid::parameter("offset", "cannot be combined with a cursor").into());
-        }
-        let counts = list.total || list.offset.is_some();
-        let cursor = list.cursor.clone();
-        let mut query = ListQuery {
-            account: self.caller.account.clone(),
-            skip: list.offset.unwrap_or(0),
-            sort: list.sort,
-            filter: list.filter()?,
-            after: None,
-            limit: limit + 1,
-        };
-        query.after = cursor.map(|cursor| decode(&query, &cursor)).transpose()?;
-        let store = &self.shared.stores.store;
-        let is_expensive = counts || query.is_expensive();
-        let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await?) } else { None };
-        let total = if counts { Some(store.count(query.clone()).await?) } else { None };
-        let mut threads = store.list(query.clone()).await?;
-        let more = threads.len() > limit;
-        threads.truncate(limit);
-        let next = threads.last().filter(|_| more).map(|last| encode(&query, query.sort.place(last)));
-        Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
+    pub fn list(&self, list: List) -> BoxFuture<'_, Result<ThreadPage>> {
+        Box::pin(async move {
+            let limit = self.page_limit(list.limit)?;
+            if list.cursor.is_some() && list.offset.is_some() {
+                return Err(Invalid::parameter("offset", "cannot be combined with a cursor").into());
+            }
+            let counts = list.total || list.offset.is_some();
+            let cursor = list.cursor.clone();
+            let mut query = ListQuery {
+                account: self.caller.account.clone(),
+                skip: list.offset.unwrap_or(0),
+                sort: list.sort,
+                filter: list.filter()?,
+                after: None,
+                limit: limit + 1,
+            };
+            query.after = cursor.map(|cursor| decode(&query, &cursor)).transpose()?;
+            let store = &self.shared.stores.store;
+            let is_expensive = counts || query.is_expensive();
+            let _turn = if is_expensive { Some(self.shared.read_turns.turn(&query.account).await?) } else { None };
+            let total = if counts { Some(store.count(query.clone()).await?) } else { None };
+            let mut threads = store.list(query.clone()).await?;
+            let more = threads.len() > limit;
+            threads.truncate(limit);
+            let next = threads.last().filter(|_| more).map(|last| encode(&query, query.sort.place(last)));
+            Ok(ThreadPage { items: self.summaries(threads).await?, next, total })
+        })
     }
 
     /// The threads of this account whose ids begin with `prefix`, in either spelling, archived ones too; at most
@@ -134,25 +136,27 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn threads_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadSummary>> {
-        let mut most = limit;
-        loop {
-            let ids = self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), most).await?;
-            let mut own = Vec::new();
-            for id in &ids {
-                match self.thread(*id).await {
-                    Ok(thread) => own.push(thread),
-                    Err(Error::ThreadNotFound { .. }) => {}
-                    Err(error) => return Err(error),
+    pub fn threads_by_prefix<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<ThreadSummary>>> {
+        Box::pin(async move {
+            let mut most = limit;
+            loop {
+                let ids = self.shared.stores.upkeep.threads_by_prefix(prefix.to_owned(), most).await?;
+                let mut own = Vec::new();
+                for id in &ids {
+                    match self.thread(*id).await {
+                        Ok(thread) => own.push(thread),
+                        Err(Error::ThreadNotFound { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
+                // Those of other accounts may have taken the places.
+                if own.len() >= limit || ids.len() < most {
+                    own.truncate(limit);
+                    return self.summaries(own).await;
+                }
+                most = most.saturating_mul(4);
             }
-            // Those of other accounts may have taken the places.
-            if own.len() >= limit || ids.len() < most {
-                own.truncate(limit);
-                return self.summaries(own).await;
-            }
-            most = most.saturating_mul(4);
-        }
+        })
     }
 
     async fn summaries(&self, mut threads: Vec<Thread>) -> Result<Vec<ThreadSummary>> {

@@ -8,7 +8,7 @@ use threadkeep_calls::{
 use threadkeep_model::{
     Actor, Entry, Head, Invalid, ItemKind, ObserverAdded, ObserverRemoved, Thread, ThreadId, Timestamp, Uuid,
 };
-use threadkeep_store::{Item, ItemQuery};
+use threadkeep_store::{BoxFuture, Item, ItemQuery};
 
 use crate::approvals::not_an_item;
 use crate::ground::carry::Carry;
@@ -111,36 +111,42 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or written.
-    pub async fn observer_secret(&self, observer: Uuid) -> Result<String> {
-        let of_all = self.service_secret(WEBHOOK_SECRET).await?;
-        Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
+    pub fn observer_secret(&self, observer: Uuid) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move {
+            let of_all = self.service_secret(WEBHOOK_SECRET).await?;
+            Ok(format!("whsec_{}", hmac_sha256(of_all.as_bytes(), observer.to_string().as_bytes())))
+        })
     }
 
     /// The observers that a thread added, as far as they hold, in the order in which it added them.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn observers(&self, thread: ThreadId) -> Result<Vec<Observer>> {
-        let own = self.thread(thread).await?;
-        let query = ItemQuery { thread, kind: ItemKind::Observer, key: None, limit: usize::MAX };
-        let mut observers = Vec::new();
-        for item in self.shared.stores.store.items(query).await? {
-            observers.push(self.read_observer(thread, &own.head, &item).await?);
-        }
-        observers.retain(|observer| observer.holds);
-        Ok(observers)
+    pub fn observers(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Observer>>> {
+        Box::pin(async move {
+            let own = self.thread(thread).await?;
+            let query = ItemQuery { thread, kind: ItemKind::Observer, key: None, limit: usize::MAX };
+            let mut observers = Vec::new();
+            for item in self.shared.stores.store.items(query).await? {
+                observers.push(self.read_observer(thread, &own.head, &item).await?);
+            }
+            observers.retain(|observer| observer.holds);
+            Ok(observers)
+        })
     }
 
     /// One observer of a thread.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::ObserverNotFound`].
-    pub async fn observer(&self, thread: ThreadId, id: Uuid) -> Result<Observer> {
-        let own = self.thread(thread).await?;
-        let query = ItemQuery { thread, kind: ItemKind::Observer, key: Some(id.to_string()), limit: 1 };
-        let found = self.shared.stores.store.items(query).await?.into_iter().next();
-        let item = found.ok_or(Error::ObserverNotFound { observer: id })?;
-        self.read_observer(thread, &own.head, &item).await
+    pub fn observer(&self, thread: ThreadId, id: Uuid) -> BoxFuture<'_, Result<Observer>> {
+        Box::pin(async move {
+            let own = self.thread(thread).await?;
+            let query = ItemQuery { thread, kind: ItemKind::Observer, key: Some(id.to_string()), limit: 1 };
+            let found = self.shared.stores.store.items(query).await?.into_iter().next();
+            let item = found.ok_or(Error::ObserverNotFound { observer: id })?;
+            self.read_observer(thread, &own.head, &item).await
+        })
     }
 
     /// Stops telling a thread of another one; false if there is no such observer.

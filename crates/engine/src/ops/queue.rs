@@ -5,7 +5,7 @@ use threadkeep_model::{
     Content, Entry, Invalid, ItemKind, MessageBody, MessageDelivered, MessageId, MessageQueued, NewEntry, QueuedEdited,
     QueuedId, QueuedRemoved, Role, Thread, ThreadId, Wait,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
 
 use super::edit::merge;
 use crate::ground::carry::Carry;
@@ -148,9 +148,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn queued(&self, thread: ThreadId) -> Result<Vec<Queued>> {
-        let thread = self.thread(thread).await?;
-        self.waiting(&thread).await
+    pub fn queued(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Queued>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            self.waiting(&thread).await
+        })
     }
 
     /// The messages that wait on a thread, in order.

@@ -15,6 +15,7 @@ use crate::ground::plan::Plan;
 use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
+use threadkeep_store::BoxFuture;
 
 /// How many messages after a step its results are looked for in. They come right after it.
 const RESULTS_LOOK_AHEAD: u64 = 64;
@@ -145,15 +146,17 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn rewinds(&self, thread: ThreadId, limit: usize) -> Result<Vec<Version>> {
-        self.thread(thread).await?;
-        let mut own = self.shared.stores.store.segments(thread, Position::END, limit + 1).await?;
-        // The segment of its birth is no way back; the others each begin with one.
-        if own.len() <= limit {
-            own.pop();
-        }
-        own.truncate(limit);
-        Ok(own.iter().rev().map(|segment| segment.first).collect())
+    pub fn rewinds(&self, thread: ThreadId, limit: usize) -> BoxFuture<'_, Result<Vec<Version>>> {
+        Box::pin(async move {
+            self.thread(thread).await?;
+            let mut own = self.shared.stores.store.segments(thread, Position::END, limit + 1).await?;
+            // The segment of its birth is no way back; the others each begin with one.
+            if own.len() <= limit {
+                own.pop();
+            }
+            own.truncate(limit);
+            Ok(own.iter().rev().map(|segment| segment.first).collect())
+        })
     }
 
     /// The version a thread was at, at `time`.

@@ -15,7 +15,7 @@ use threadkeep_model::{
     NewSegment, Position, Record, Role, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp,
     Wait,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
 
 use super::attach::Sent;
 use super::queue::queued;
@@ -207,32 +207,34 @@ impl Engine {
     ///
     /// # Errors
     /// As `queue`; [`Error::FileNotFound`] if the sender has no such file.
-    pub async fn queue_with_files(
-        &self,
+    pub fn queue_with_files<'a>(
+        &'a self,
         at: At,
         message: MessageBody,
-        (sender, paths): (ThreadId, &[FilePath]),
-    ) -> Result<Queued> {
-        let thread = self.resolve(at.thread).await?;
-        let message = match self.guard(WayOut::Call, thread).await? {
-            Some(redactor) => redacted(Queue { message: message.into() }, &redactor)?.message.body,
-            None => message,
-        };
-        let message = message.checked()?;
-        let mut request = vec![message.content.as_json().as_str().as_bytes()];
-        request.extend(paths.iter().map(|path| path.as_str().as_bytes()));
-        let (engine, thread) = self.enter(at, "queue-with-files", &request).await?;
-        let sent = engine.unless_repeated(thread, engine.sent_files(sender, paths, None)).await?;
-        let told = engine
-            .tell(thread, || async {
-                let thread = engine.thread(thread).await?;
-                engine.refuse_queueing(&thread, message.silent).await?;
-                let woken = wakes(&thread, Wait::Human).filter(|_| message.role == Role::User && !message.silent);
-                let entries = engine.queued_with(&thread, message.clone(), &sent).await?;
-                Ok(Plan::new(thread, woken.into_iter().chain(entries).collect()))
-            })
-            .await?;
-        queued(told)
+        (sender, paths): (ThreadId, &'a [FilePath]),
+    ) -> BoxFuture<'a, Result<Queued>> {
+        Box::pin(async move {
+            let thread = self.resolve(at.thread).await?;
+            let message = match self.guard(WayOut::Call, thread).await? {
+                Some(redactor) => redacted(Queue { message: message.into() }, &redactor)?.message.body,
+                None => message,
+            };
+            let message = message.checked()?;
+            let mut request = vec![message.content.as_json().as_str().as_bytes()];
+            request.extend(paths.iter().map(|path| path.as_str().as_bytes()));
+            let (engine, thread) = self.enter(at, "queue-with-files", &request).await?;
+            let sent = engine.unless_repeated(thread, engine.sent_files(sender, paths, None)).await?;
+            let told = engine
+                .tell(thread, || async {
+                    let thread = engine.thread(thread).await?;
+                    engine.refuse_queueing(&thread, message.silent).await?;
+                    let woken = wakes(&thread, Wait::Human).filter(|_| message.role == Role::User && !message.silent);
+                    let entries = engine.queued_with(&thread, message.clone(), &sent).await?;
+                    Ok(Plan::new(thread, woken.into_iter().chain(entries).collect()))
+                })
+                .await?;
+            queued(told)
+        })
     }
 
     /// The entries that queue a message with these files for a thread.
@@ -304,41 +306,47 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn children(&self, thread: ThreadId) -> Result<Vec<Child>> {
-        self.thread(thread).await?;
-        let query = ItemQuery { thread, kind: ItemKind::Child, key: None, limit: usize::MAX };
-        let mut children = Vec::new();
-        for item in self.shared.stores.store.items(query).await? {
-            children.push(self.read_child(&item).await?);
-        }
-        Ok(children)
+    pub fn children(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<Child>>> {
+        Box::pin(async move {
+            self.thread(thread).await?;
+            let query = ItemQuery { thread, kind: ItemKind::Child, key: None, limit: usize::MAX };
+            let mut children = Vec::new();
+            for item in self.shared.stores.store.items(query).await? {
+                children.push(self.read_child(&item).await?);
+            }
+            Ok(children)
+        })
     }
 
     /// The thread of a subagent of this one; none if it is no child of this thread, or deleted.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`] of the parent.
-    pub async fn child_thread(&self, thread: ThreadId, reference: ThreadName) -> Result<Option<Thread>> {
-        self.thread(thread).await?;
-        match self.thread(reference).await {
-            Ok(child) if self.find_child(thread, child.id).await?.is_some() => Ok(Some(child)),
-            Ok(_) | Err(Error::ThreadNotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub fn child_thread(&self, thread: ThreadId, reference: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
+        Box::pin(async move {
+            self.thread(thread).await?;
+            match self.thread(reference).await {
+                Ok(child) if self.find_child(thread, child.id).await?.is_some() => Ok(Some(child)),
+                Ok(_) | Err(Error::ThreadNotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// The thread this one works for; none if it works for none, or that one is deleted.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn parent_thread(&self, thread: ThreadId) -> Result<Option<Thread>> {
-        let child = self.thread(thread).await?;
-        let Some(parent) = child.record.parent_id else { return Ok(None) };
-        match self.thread(parent).await {
-            Ok(parent) => Ok(Some(parent)),
-            Err(Error::ThreadNotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub fn parent_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<Option<Thread>>> {
+        Box::pin(async move {
+            let child = self.thread(thread).await?;
+            let Some(parent) = child.record.parent_id else { return Ok(None) };
+            match self.thread(parent).await {
+                Ok(parent) => Ok(Some(parent)),
+                Err(Error::ThreadNotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// The thread that this one works for, and this thread's entry in its registry.

@@ -6,7 +6,7 @@ use threadkeep_model::{
     BlobId, Capability, Entry, Event, Invalid, ItemKind, Json, MessageId, MessageQueued, NewEntry, QueuedId, Role,
     Thread, ThreadId, ToolQueued, ToolTaken, Uuid, Version,
 };
-use threadkeep_store::{Item, ItemQuery, StoreError};
+use threadkeep_store::{BoxFuture, Item, ItemQuery, StoreError};
 
 use crate::ground::carry::Carry;
 use crate::ground::gate::{Change, open_for};
@@ -93,22 +93,24 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::append_event`] and the calls that were held back. Nothing is logged then.
-    pub async fn log_tool(&self, thread: ThreadId, result: Option<Event>, held: Held) -> Result<Version> {
-        let held = self.prepare_held(held).await?;
-        let mut entries: Vec<Entry> = result.map(Entry::EventLogged).into_iter().collect();
-        for entry in &entries {
-            self.refuse_large(NewEntry::new(entry).bytes)?;
-        }
-        entries.extend(held.entries.iter().cloned());
-        let told = self
-            .tell(thread, || async {
-                let thread = self.thread(thread).await?;
-                self.admit_held(&thread, &held).await?;
-                open_for(&thread, Change::Content)?;
-                Ok(Plan::new(thread, entries.clone()).bringing(held.blobs.iter().cloned()))
-            })
-            .await?;
-        Ok(told.place.first)
+    pub fn log_tool(&self, thread: ThreadId, result: Option<Event>, held: Held) -> BoxFuture<'_, Result<Version>> {
+        Box::pin(async move {
+            let held = self.prepare_held(held).await?;
+            let mut entries: Vec<Entry> = result.map(Entry::EventLogged).into_iter().collect();
+            for entry in &entries {
+                self.refuse_large(NewEntry::new(entry).bytes)?;
+            }
+            entries.extend(held.entries.iter().cloned());
+            let told = self
+                .tell(thread, || async {
+                    let thread = self.thread(thread).await?;
+                    self.admit_held(&thread, &held).await?;
+                    open_for(&thread, Change::Content)?;
+                    Ok(Plan::new(thread, entries.clone()).bringing(held.blobs.iter().cloned()))
+                })
+                .await?;
+            Ok(told.place.first)
+        })
     }
 
     /// Checks calls that were held back, as far as no thread is needed for that.
@@ -158,9 +160,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::QueueFull`], [`Error::ThreadTerminated`], [`Error::ThreadClosed`].
-    pub async fn may_queue(&self, thread: ThreadId, silent: bool, held: usize) -> Result<()> {
-        let thread = self.thread(thread).await?;
-        self.refuse_queueing_more(&thread, silent, held + 1).await
+    pub fn may_queue(&self, thread: ThreadId, silent: bool, held: usize) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            self.refuse_queueing_more(&thread, silent, held + 1).await
+        })
     }
 
     /// A new id, from the chance of the engine.
@@ -172,9 +176,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn queued_tools(&self, thread: ThreadId) -> Result<Vec<QueuedTool>> {
-        let thread = self.thread(thread).await?;
-        self.waiting_tools(&thread).await
+    pub fn queued_tools(&self, thread: ThreadId) -> BoxFuture<'_, Result<Vec<QueuedTool>>> {
+        Box::pin(async move {
+            let thread = self.thread(thread).await?;
+            self.waiting_tools(&thread).await
+        })
     }
 
     pub(crate) async fn waiting_tools(&self, thread: &Thread) -> Result<Vec<QueuedTool>> {

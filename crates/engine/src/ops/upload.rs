@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use threadkeep_model::{BlobHasher, BlobId, Code, Invalid};
-use threadkeep_store::{Blobs, CHUNK_BYTES, UploadId};
+use threadkeep_store::{Blobs, BoxFuture, CHUNK_BYTES, UploadId};
 use tokio::runtime::Handle;
 
 use crate::lines::is_text;
@@ -167,35 +167,39 @@ impl Upload {
     ///
     /// # Errors
     /// [`Code::TooLarge`] if this is more than a file may have; if the store cannot be written to.
-    pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
-        let max = self.engine.shared.limits.file_bytes_max;
-        if self.brought + (self.part.len() + bytes.len()) as u64 > max as u64 {
-            return Err(Invalid::new(Code::TooLarge, "content", format!("a file has at most {max} bytes")).into());
-        }
-        while !bytes.is_empty() {
-            if self.part.len() == PART_BYTES_MAX {
-                self.bring().await?;
+    pub fn write<'a>(&'a mut self, mut bytes: &'a [u8]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let max = self.engine.shared.limits.file_bytes_max;
+            if self.brought + (self.part.len() + bytes.len()) as u64 > max as u64 {
+                return Err(Invalid::new(Code::TooLarge, "content", format!("a file has at most {max} bytes")).into());
             }
-            let (now, later) = bytes.split_at(bytes.len().min(PART_BYTES_MAX - self.part.len()));
-            self.part.extend_from_slice(now);
-            bytes = later;
-        }
-        Ok(())
+            while !bytes.is_empty() {
+                if self.part.len() == PART_BYTES_MAX {
+                    self.bring().await?;
+                }
+                let (now, later) = bytes.split_at(bytes.len().min(PART_BYTES_MAX - self.part.len()));
+                self.part.extend_from_slice(now);
+                bytes = later;
+            }
+            Ok(())
+        })
     }
 
     /// All of it, for a file.
     ///
     /// # Errors
     /// If the store cannot be written to.
-    pub async fn finish(mut self) -> Result<FileContent> {
-        if self.held.is_none() {
-            return Ok(FileContent::Whole(self.part.freeze()));
-        }
-        let held = self.bring().await?;
-        let (hash, size) = (self.hasher.id(), self.brought);
-        held.blobs.finish_upload(held.upload, hash, size).await?;
-        let is_text = is_text(&self.head) && self.text.is_utf8();
-        Ok(FileContent::Uploaded(Uploaded { held, hash, size, head: self.head, is_text }))
+    pub fn finish(mut self) -> BoxFuture<'static, Result<FileContent>> {
+        Box::pin(async move {
+            if self.held.is_none() {
+                return Ok(FileContent::Whole(self.part.freeze()));
+            }
+            let held = self.bring().await?;
+            let (hash, size) = (self.hasher.id(), self.brought);
+            held.blobs.finish_upload(held.upload, hash, size).await?;
+            let is_text = is_text(&self.head) && self.text.is_utf8();
+            Ok(FileContent::Uploaded(Uploaded { held, hash, size, head: self.head, is_text }))
+        })
     }
 
     /// Brings the bytes in memory to the store.

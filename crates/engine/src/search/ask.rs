@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use threadkeep_model::{Account, Message, MessageId, Position, Role, SegmentId, ThreadId, Timestamp, Value};
 use threadkeep_search::{Matches, Question, Shelf, Wants};
-use threadkeep_store::{Archived, ListFilter, ListQuery, TimeRange};
+use threadkeep_store::{Archived, BoxFuture, ListFilter, ListQuery, TimeRange};
 
 use super::answers::Asking;
 use super::invalid;
@@ -132,36 +132,38 @@ impl Engine {
     ///
     /// # Errors
     /// If the question is too long, or asks for more than there is room for; if the index cannot be read.
-    pub async fn search(&self, search: Search) -> Result<Vec<Hit>> {
-        let limit = search.limit.unwrap_or(HITS);
-        if limit == 0 || limit > HITS_MAX {
-            return Err(invalid("limit", format!("a search gives 1 to {HITS_MAX} threads")));
-        }
-        let context = search.context.unwrap_or(CONTEXT);
-        if context > CONTEXT_MAX {
-            return Err(invalid("contextWindow", format!("shows 0 to {CONTEXT_MAX} messages on either side")));
-        }
-        if search.query.len() > QUERY_BYTES_MAX {
-            return Err(invalid("query", format!("is longer than {QUERY_BYTES_MAX} bytes; ask for less")));
-        }
-        if search.query.trim().is_empty() {
-            return Err(invalid("query", "is empty; say what to look for"));
-        }
-        let account = &self.caller.account;
-        if account.is_nobody() {
-            return Ok(Vec::new());
-        }
-        if let Some(thread) = search.thread {
-            self.thread(thread).await?;
-        }
-        for _ in 0..TRIES_MAX {
-            // A volume may be merged into another one while it is being read: then the search begins again.
-            match self.search_once(&search, limit, context).await {
-                Err(Error::Busy) => {}
-                done => return done,
+    pub fn search(&self, search: Search) -> BoxFuture<'_, Result<Vec<Hit>>> {
+        Box::pin(async move {
+            let limit = search.limit.unwrap_or(HITS);
+            if limit == 0 || limit > HITS_MAX {
+                return Err(invalid("limit", format!("a search gives 1 to {HITS_MAX} threads")));
             }
-        }
-        Err(Error::Busy)
+            let context = search.context.unwrap_or(CONTEXT);
+            if context > CONTEXT_MAX {
+                return Err(invalid("contextWindow", format!("shows 0 to {CONTEXT_MAX} messages on either side")));
+            }
+            if search.query.len() > QUERY_BYTES_MAX {
+                return Err(invalid("query", format!("is longer than {QUERY_BYTES_MAX} bytes; ask for less")));
+            }
+            if search.query.trim().is_empty() {
+                return Err(invalid("query", "is empty; say what to look for"));
+            }
+            let account = &self.caller.account;
+            if account.is_nobody() {
+                return Ok(Vec::new());
+            }
+            if let Some(thread) = search.thread {
+                self.thread(thread).await?;
+            }
+            for _ in 0..TRIES_MAX {
+                // A volume may be merged into another one while it is being read: then the search begins again.
+                match self.search_once(&search, limit, context).await {
+                    Err(Error::Busy) => {}
+                    done => return done,
+                }
+            }
+            Err(Error::Busy)
+        })
     }
 
     async fn search_once(&self, search: &Search, limit: usize, context: usize) -> Result<Vec<Hit>> {

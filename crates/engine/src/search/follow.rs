@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use threadkeep_calls::Backfilled;
 use threadkeep_embed::Embedder;
 use threadkeep_model::{Account, Caller};
-use threadkeep_store::{FeedCursor, Progress, Reshelving, Signal};
+use threadkeep_store::{BoxFuture, FeedCursor, Progress, Reshelving, Signal};
 use tokio::sync::Notify;
 
 use super::Note;
@@ -161,14 +161,16 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or the index not written; if the embedder fails: all is found by its words then.
-    pub async fn backfill(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
-        let done = self.index_words(agent, Arc::clone(&progress)).await?;
-        {
-            let _turn = self.shared.library().turn.lock().await;
-            while self.modernize_some().await? {}
-        }
-        self.embed_all(progress).await?;
-        Ok(done)
+    pub fn backfill(&self, agent: Option<String>, progress: Progress) -> BoxFuture<'_, Result<Backfilled>> {
+        Box::pin(async move {
+            let done = self.index_words(agent, Arc::clone(&progress)).await?;
+            {
+                let _turn = self.shared.library().turn.lock().await;
+                while self.modernize_some().await? {}
+            }
+            self.embed_all(progress).await?;
+            Ok(done)
+        })
     }
 
     /// The same without waiting for an embedder that is not the built-in one: messages are found by their words until a
@@ -176,45 +178,47 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or the index not written.
-    pub async fn index_words(&self, agent: Option<String>, progress: Progress) -> Result<Backfilled> {
-        let counted = Counted { account: Some(self.caller.account.clone()), agent };
-        let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
-        let latest = self.shared.stores.feed.latest().await?;
-        let _turn = self.shared.library().turn.lock().await;
-        loop {
-            let step = self.index_some(&counted).await?;
-            embedded += step.counted;
-            documents += step.documents;
-            progress("messages indexed", documents, None);
-            if !step.more {
-                // A feed may show an entry a moment late, because other commits are still under way.
-                let (_, note) = self.edition().await?;
-                if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
-                    break;
+    pub fn index_words(&self, agent: Option<String>, progress: Progress) -> BoxFuture<'_, Result<Backfilled>> {
+        Box::pin(async move {
+            let counted = Counted { account: Some(self.caller.account.clone()), agent };
+            let (mut embedded, mut documents, mut held_up) = (0, 0, 0);
+            let latest = self.shared.stores.feed.latest().await?;
+            let _turn = self.shared.library().turn.lock().await;
+            loop {
+                let step = self.index_some(&counted).await?;
+                embedded += step.counted;
+                documents += step.documents;
+                progress("messages indexed", documents, None);
+                if !step.more {
+                    // A feed may show an entry a moment late, because other commits are still under way.
+                    let (_, note) = self.edition().await?;
+                    if note.cursor >= latest.0 || held_up >= HELD_UP_MAX {
+                        break;
+                    }
+                    held_up += 1;
                 }
-                held_up += 1;
+                while self.merge_some(None).await? {}
             }
             while self.merge_some(None).await? {}
-        }
-        while self.merge_some(None).await? {}
-        let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
-        Ok(Backfilled { embedded, cleaned })
+            let cleaned = self.tidy_up(Some(self.caller.account.clone())).await?;
+            Ok(Backfilled { embedded, cleaned })
+        })
     }
 
     /// The state of the index, for this account.
     ///
     /// # Errors
     /// If the index cannot be read.
-    pub async fn index_status(&self) -> Result<IndexStatus> {
-        self.status_of(Some(self.caller.account.clone())).await
+    pub fn index_status(&self) -> BoxFuture<'_, Result<IndexStatus>> {
+        Box::pin(async move { self.status_of(Some(self.caller.account.clone())).await })
     }
 
     /// The state of the index, for all accounts together: for the operator of the server.
     ///
     /// # Errors
     /// If the index cannot be read.
-    pub async fn index_status_of_all(&self) -> Result<IndexStatus> {
-        self.status_of(None).await
+    pub fn index_status_of_all(&self) -> BoxFuture<'_, Result<IndexStatus>> {
+        Box::pin(async move { self.status_of(None).await })
     }
 
     async fn status_of(&self, account: Option<Account>) -> Result<IndexStatus> {
@@ -243,12 +247,14 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or the index not written.
-    pub async fn rebuild_index(&self, progress: Progress) -> Result<Backfilled> {
-        {
-            let _turn = self.shared.library().turn.lock().await;
-            self.shared.stores.shelves.clear().await?;
-        }
-        self.backfill(None, progress).await
+    pub fn rebuild_index(&self, progress: Progress) -> BoxFuture<'_, Result<Backfilled>> {
+        Box::pin(async move {
+            {
+                let _turn = self.shared.library().turn.lock().await;
+                self.shared.stores.shelves.clear().await?;
+            }
+            self.backfill(None, progress).await
+        })
     }
 
     /// Keeps the index up with the log until the future is dropped or the engine is gone. A server runs this; several

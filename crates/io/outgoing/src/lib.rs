@@ -38,5 +38,5 @@ pub use address::{Address, WrongAddress};
 pub use body::{Body, BoxError, Request, Response, boxed, empty, full, piece, whole};
 pub use failed::Failed;
 pub use guard::Reach;
-pub use pool::{Limits, Outgoing};
+pub use pool::{Limits, Outgoing, Sending};
 pub use retry::{Pauses, Retry, retry_after};

@@ -57,6 +57,9 @@ pub struct Outgoing {
     kept: Arc<Kept>,
 }
 
+/// A request on its way. It is boxed, so that this crate compiles it once for all the crates that send requests.
+pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response, Failed>> + Send + 'a>>;
+
 impl Outgoing {
     /// A sender without connections yet.
     pub fn new(reach: Reach, limits: Limits) -> Self {
@@ -74,7 +77,11 @@ impl Outgoing {
     ///
     /// # Errors
     /// If there is no connection or no answer in time. Any status is an answer.
-    pub async fn send(&self, to: &Address, mut request: Request) -> Result<Response, Failed> {
+    pub fn send<'a>(&'a self, to: &'a Address, request: Request) -> Sending<'a> {
+        Box::pin(self.sent(to, request))
+    }
+
+    async fn sent(&self, to: &Address, mut request: Request) -> Result<Response, Failed> {
         let began = Instant::now();
         if !request.headers().contains_key(HOST) {
             let host = HeaderValue::from_str(&to.authority());

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use deadpool_postgres::Object;
 use threadkeep_store::{BoxFuture, Result, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::error::{IS_NOT_KNOWN, unanswered};
 use crate::{PostgresStore, READ_AGAIN_MAX, Shared};
@@ -195,8 +196,8 @@ impl PostgresStore {
         leaves: Leaves,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
-        let shared = Arc::clone(&self.shared);
-        self.spawn(shared.bounded(leaves, work))
+        let (work, result) = erased(work);
+        result.after(self.shared.spawn_bounded(leaves, work))
     }
 
     /// The same for upkeep, which takes as long as it takes: it ends early only if the server hangs.
@@ -204,22 +205,55 @@ impl PostgresStore {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T>> {
-        let shared = Arc::clone(&self.shared);
-        self.spawn(async move {
+        let (work, result) = erased(work);
+        result.after(self.shared.spawn_long(Leaves::Perhaps, work))
+    }
+}
+
+impl Shared {
+    fn spawn_bounded(self: &Arc<Self>, leaves: Leaves, work: Erased) -> JoinHandle<Result<()>> {
+        self.runtime.spawn(self.bounded(leaves, work))
+    }
+
+    /// Works on the store's own runtime, until the server is known to hang.
+    pub(crate) fn spawn_long(self: &Arc<Self>, leaves: Leaves, work: Erased) -> JoinHandle<Result<()>> {
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
             tokio::select! {
                 done = work => done,
-                () = shared.until_silent() => Err(shared.unanswered(Leaves::Perhaps)),
+                () = shared.until_silent() => Err(shared.unanswered(leaves)),
             }
         })
     }
+}
 
-    fn spawn<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> BoxFuture<'_, Result<T>> {
-        let running = self.shared.runtime.spawn(work);
-        Box::pin(
-            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
-        )
+/// Work of any kind, with its result kept beside it: tasks and timers are compiled once for all of it.
+pub(crate) type Erased = BoxFuture<'static, Result<()>>;
+
+/// Where the result of a work will be.
+pub(crate) struct Outcome<T>(Arc<Mutex<Option<T>>>);
+
+/// `work`, and where its result will be.
+pub(crate) fn erased<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> (Erased, Outcome<T>) {
+    let kept = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&kept);
+    let work = async move {
+        let done = work.await?;
+        *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        Ok(())
+    };
+    (Box::pin(work), Outcome(kept))
+}
+
+impl<T: Send + 'static> Outcome<T> {
+    /// The result, once the work is done.
+    pub(crate) fn after(self, running: JoinHandle<Result<()>>) -> BoxFuture<'static, Result<T>> {
+        let closed = || StoreError::Unavailable { what: "the store was closed".into() };
+        Box::pin(async move {
+            running.await.map_err(|_| closed())??;
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(closed)
+        })
     }
 }

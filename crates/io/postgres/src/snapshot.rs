@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Account, BlobId, Bounds, Position, Thread, ThreadId};
-use threadkeep_store::{BoxFuture, Result, SeenSegment, Snapshot, SnapshotSize, StoreError, Tombstone};
+use threadkeep_store::{BoxFuture, Result, SeenSegment, Snapshot, SnapshotSize, Tombstone};
 use tokio_postgres::Row;
 
 use crate::Shared;
-use crate::bound::Leaves;
+use crate::bound::{Leaves, erased};
 use crate::codec::{self, SEGMENT_COLUMNS, SEGMENT_WIDTH, get, key, limit, position, thread_columns};
 use crate::commit::Transaction;
 use crate::error::from_postgres;
@@ -102,16 +102,8 @@ impl ServerSnapshot {
         &self,
         work: impl FnOnce(Arc<Transaction>) -> W,
     ) -> BoxFuture<'static, Result<T>> {
-        let (work, shared) = (work(Arc::clone(&self.transaction)), Arc::clone(&self.shared));
-        let running = self.shared.runtime.spawn(async move {
-            tokio::select! {
-                done = work => done,
-                () = shared.until_silent() => Err(shared.unanswered(Leaves::Nothing)),
-            }
-        });
-        Box::pin(
-            async move { running.await.map_err(|_| StoreError::Unavailable { what: "the store was closed".into() })? },
-        )
+        let (work, result) = erased(work(Arc::clone(&self.transaction)));
+        result.after(self.shared.spawn_long(Leaves::Nothing, work))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages with files: they go to the store itself, since the wire names files that are in the store already.
 
-use threadkeep::{At, Carry, Error};
+use threadkeep::{At, Enter, Error};
 use threadkeep_calls::Problem;
 use threadkeep_client as client;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const ATTACH: &str = "--attach";
 
 /// Carries out a call on `context`'s store, and answers as a server would.
-pub(crate) async fn call<C: Carry>(context: &mut Context, at: At, call: C) -> Result<C::Answer, client::Error> {
+pub(crate) async fn call<C: Enter>(context: &mut Context, at: At, call: C) -> Result<C::Answer, client::Error> {
     let engine = context.engine(ATTACH).map_err(|failure| match failure {
         Failure::Problem(problem) => client::Error::Refused(problem),
         Failure::Closed | Failure::Interrupted(_) | Failure::Told(_) => refused(Error::Busy),

@@ -69,7 +69,7 @@ pub(crate) fn cannot_read(what: &str, error: &io::Error) -> Failure {
         NotFound => (Status::NotFound, ErrorCode::CannotRead, "there is no such file or folder".to_owned()),
         IsADirectory => (Status::BadRequest, ErrorCode::InvalidParameter, "it is a folder; name a file".to_owned()),
         NotADirectory => {
-            let why = "a file stands where a folder is needed".to_owned();
+            let why = "a folder in its path is a file".to_owned();
             (Status::BadRequest, ErrorCode::InvalidParameter, why)
         }
         _ => (Status::Unavailable, ErrorCode::CannotRead, error.to_string()),

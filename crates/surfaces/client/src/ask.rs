@@ -1,5 +1,6 @@
 //! One request and its answer: headers, retries, and problems read from the answer.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -157,6 +158,9 @@ impl Answer {
     }
 }
 
+/// A request on its way. It is boxed, so that this crate compiles it once for all the crates that use a client.
+pub(crate) type Underway<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 impl Client {
     /// Asks, and reads the answer as a `T`.
     pub(crate) async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Error> {
@@ -173,7 +177,11 @@ impl Client {
     }
 
     /// Asks as often as it is safe and there is time.
-    pub(crate) async fn answer(&self, ask: Ask) -> Result<Answer, Error> {
+    pub(crate) fn answer(&self, ask: Ask) -> Underway<'_, Result<Answer, Error>> {
+        Box::pin(self.answered(ask))
+    }
+
+    async fn answered(&self, ask: Ask) -> Result<Answer, Error> {
         // A version that is expected is found no more once the write was done: its repetition would be refused, unless
         // a key tells that it is one.
         let carried = &self.carried;
@@ -218,7 +226,11 @@ impl Client {
         self.exchange(request).await
     }
 
-    async fn exchange(&self, request: Request) -> Result<Response, Attempt> {
+    fn exchange(&self, request: Request) -> Underway<'_, Result<Response, Attempt>> {
+        Box::pin(self.exchanged(request))
+    }
+
+    async fn exchanged(&self, request: Request) -> Result<Response, Attempt> {
         let response = self.way.transport.exchange(request).await.map_err(|failed| self.failed(failed))?;
         if response.status().is_success() {
             return Ok(response);

@@ -8,7 +8,7 @@ use threadkeep_calls as calls;
 use threadkeep_calls::{At, BodyIs, Call, Declaration, Lease};
 use threadkeep_model::{Invalid, Json, Version};
 
-use crate::ask::{Answer, Ask, Repeat, fresh_key};
+use crate::ask::{Answer, Ask, Repeat, Underway, fresh_key};
 use crate::client::{Carried, Client};
 use crate::error::Error;
 use crate::query::{Query, part};
@@ -56,7 +56,11 @@ impl Client {
         Ok((self.read(&answer)?, answer.version()))
     }
 
-    async fn carry(&self, declaration: &Declaration, at: At, text: String) -> Result<Answer, Error> {
+    fn carry<'a>(&'a self, declaration: &'a Declaration, at: At, text: String) -> Underway<'a, Result<Answer, Error>> {
+        Box::pin(self.carried_out(declaration, at, text))
+    }
+
+    async fn carried_out(&self, declaration: &Declaration, at: At, text: String) -> Result<Answer, Error> {
         let mut request = Asking::new(declaration, &at, text)?;
         let carried = self.honoured(declaration, at, request.value_version.take())?;
         let repeat = match declaration.repeat {

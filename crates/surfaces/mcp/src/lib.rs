@@ -1,7 +1,7 @@
 //! Threads for every agent that speaks the Model Context Protocol.
 //!
 //! [`Dispatcher`] answers requests of the protocol, in both of its revisions (2025-11-25 and 2026-07-28), through a
-//! [`Client`](threadkeep_client::Client). [`serve_stdio`] serves it on stdin and stdout, [`answer`] over HTTP. Tools are
+//! [`Client`](threadkeep_client::Client). [`Dispatcher::serve_stdio`] serves it on stdin and stdout, [`Dispatcher::answer`] over HTTP. Tools are
 //! printed from the list of calls: a new call is a tool of its group without code here. Only files have tools by hand.
 //!
 //! An agent always acts as an agent here: the client of a dispatcher says so with every request
@@ -21,5 +21,5 @@ mod watch;
 
 pub use dispatch::Dispatcher;
 pub use rmcp;
-pub use serve::{answer, serve_stdio};
+pub use serve::answer;
 pub use tools::{Chosen, UnknownTools};

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,11 +11,38 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ServerHandler, ServiceExt};
 
+use crate::dispatch::Dispatcher;
+
+/// The protocol is compiled here, once for both ways, and not in the crates that serve it.
+impl Dispatcher {
+    /// Serves one client on stdin and stdout, until it goes away.
+    ///
+    /// # Errors
+    /// If the client does not speak the protocol.
+    pub fn serve_stdio(self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
+        Box::pin(serve_stdio(self))
+    }
+
+    /// [`answer`] for this dispatcher.
+    pub fn answer(
+        self,
+        request: http::Request<String>,
+    ) -> Pin<
+        Box<
+            dyn Future<Output = http::Response<impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static>>
+                + Send,
+        >,
+    > {
+        let bytes_max = request.body().len();
+        Box::pin(answer(self, request, bytes_max))
+    }
+}
+
 /// Serves one client on stdin and stdout, until it goes away.
 ///
 /// # Errors
 /// If the client does not speak the protocol.
-pub async fn serve_stdio(handler: impl ServerHandler) -> io::Result<()> {
+async fn serve_stdio(handler: impl ServerHandler) -> io::Result<()> {
     let running = match handler.serve(rmcp::transport::stdio()).await {
         Ok(running) => running,
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

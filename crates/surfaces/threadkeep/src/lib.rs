@@ -119,14 +119,14 @@ pub use threadkeep_embed as embed;
 pub use threadkeep_engine::{
     AmongMemories, AppendedMessages, CARRIERS, CONVERSATION_TOKENS, Carrier, Carry, Case, CellNames, ClaimedEffect,
     ContentHash, Conversation, CopyReport, CountTokens, Courier, Cut, DEFAULT_AGENT, DeleteFile, Delivery, Directory,
-    DoctorReport, DueBy, DueEffect, EffectEnd, Engine, Error, Estimate, ExportItem, Exporter, Family, FamilyPage, Fed,
-    FeedReader, FileContent, FileIs, FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit, HitMessage,
-    Importer, IndexStatus, Key, KeyFile, KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost, MakeDirectory,
-    Match, MergedTree, MessagePage, Mode, MoveAccount, MoveFile, MoveStep, Moved, Neighbours, NewFile, NewKey, Opened,
-    Over, Owned, Page, PassedOver, Picture, Progressed, Redacting, Redactor, ReferredPage, RemoveDirectory, Request,
-    Result, Search, Searching, Selection, Shown, Standing, SubagentThread, Subscription, Taking, ThreadPage,
-    ThreadSummary, Tokenizer, Upload, Uploaded, Validate, Values, Verb, Wanted, WayOut, World, WriteFiles, cursor,
-    gc_shown, place, standing,
+    DoctorReport, DueBy, DueEffect, EffectEnd, Engine, Enter, Error, Estimate, ExportItem, Exporter, Family,
+    FamilyPage, Fed, FeedReader, FileContent, FileIs, FileRecord, FileVersion, Files, Find, Grep, HistoryEntry, Hit,
+    HitMessage, Importer, IndexStatus, Key, KeyFile, KeyKeeper, KeyProblem, KnowEffects, Limits, List, Logged, Lost,
+    MakeDirectory, Match, MergedTree, MessagePage, Mode, MoveAccount, MoveFile, MoveStep, Moved, Neighbours, NewFile,
+    NewKey, Opened, Over, Owned, Page, PassedOver, Picture, Progressed, Redacting, Redactor, ReferredPage,
+    RemoveDirectory, Request, Result, Search, Searching, Selection, Shown, Standing, SubagentThread, Subscription,
+    Taking, ThreadPage, ThreadSummary, Tokenizer, Upload, Uploaded, Validate, Values, Verb, Wanted, WayOut, World,
+    WriteFiles, cursor, gc_shown, place, standing,
 };
 pub use threadkeep_engine::{
     Draft, DraftStep, Emitted, EmittedEvent, Events, Exclusive, LiveSettings, LiveThread, MessageChange, Observed,

@@ -255,10 +255,10 @@ impl Engine {
         &self,
         thread: ThreadId,
         blobs: &[(threadkeep_model::BlobId, bytes::Bytes)],
-        mut plan: impl FnMut() -> F,
+        mut plan: impl FnMut() -> F + Send,
     ) -> Result<Progressed>
     where
-        F: Future<Output = Result<Plan>>,
+        F: Future<Output = Result<Plan>> + Send,
     {
         let told = self
             .tell(thread, || {

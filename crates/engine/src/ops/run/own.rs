@@ -10,7 +10,7 @@ use threadkeep_model::{
 
 use super::{Progressed, ended, reason, submitted_draft};
 use crate::ground::open_run::still_open;
-use threadkeep_store::ItemList;
+use threadkeep_store::{BoxFuture, ItemList};
 
 use crate::ground::gate::{Change, passes};
 use crate::ground::plan::Plan;
@@ -50,35 +50,37 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`]; [`Error::WriterHeld`].
-    pub async fn take_run(&self, thread: ThreadId, by: &Taking) -> Result<Option<Progressed>> {
-        let taken = self
-            .progress(thread, &[], || async {
-                let thread = self.thread(thread).await?;
-                let new = self.new_run(&thread, &StartRun::default(), Run::TTL_MICROS);
-                let waits = self.has_work(&thread).await?;
-                let owner = still_open(&thread).and_then(|open| open.owner);
-                let gone = match owner {
-                    Some(owner) if owner == by.owner => by.again,
-                    Some(owner) => !self.living([owner]).await?.contains(&owner),
-                    None => true,
-                };
-                let Some((run, resumed)) = take(&thread, by, new, waits, gone) else {
-                    return Err(Error::RunNotFound { run: Uuid::from_chance(0) });
-                };
-                let (id, definitions) = (run.id, by.definitions.clone());
-                let mut entries = vec![Entry::RunStarted(Box::new(RunStarted { run, definitions }))];
-                entries.extend(self.taken_up(&thread, id, resumed).await?);
-                if !resumed {
-                    entries.extend(submitted_draft(&thread)?);
-                }
-                Ok(Plan::new(thread, entries))
-            })
-            .await;
-        match taken {
-            Ok(taken) => Ok(Some(taken)),
-            Err(Error::RunNotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub fn take_run<'a>(&'a self, thread: ThreadId, by: &'a Taking) -> BoxFuture<'a, Result<Option<Progressed>>> {
+        Box::pin(async move {
+            let taken = self
+                .progress(thread, &[], || async {
+                    let thread = self.thread(thread).await?;
+                    let new = self.new_run(&thread, &StartRun::default(), Run::TTL_MICROS);
+                    let waits = self.has_work(&thread).await?;
+                    let owner = still_open(&thread).and_then(|open| open.owner);
+                    let gone = match owner {
+                        Some(owner) if owner == by.owner => by.again,
+                        Some(owner) => !self.living([owner]).await?.contains(&owner),
+                        None => true,
+                    };
+                    let Some((run, resumed)) = take(&thread, by, new, waits, gone) else {
+                        return Err(Error::RunNotFound { run: Uuid::from_chance(0) });
+                    };
+                    let (id, definitions) = (run.id, by.definitions.clone());
+                    let mut entries = vec![Entry::RunStarted(Box::new(RunStarted { run, definitions }))];
+                    entries.extend(self.taken_up(&thread, id, resumed).await?);
+                    if !resumed {
+                        entries.extend(submitted_draft(&thread)?);
+                    }
+                    Ok(Plan::new(thread, entries))
+                })
+                .await;
+            match taken {
+                Ok(taken) => Ok(Some(taken)),
+                Err(Error::RunNotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Whether something waits on a thread that starts a run.
@@ -96,40 +98,50 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn find_work(&self, own: Option<ProcessId>, active: &HashSet<ThreadId>) -> Result<Vec<Work>> {
-        let mut threads = BTreeMap::new();
-        // Without an agent, messages wait for an executor of the caller's.
-        let kinds = [
-            (ItemKind::Queued, false),
-            (ItemKind::QueuedSilently, false),
-            (ItemKind::Run, true),
-            (ItemKind::QueuedTool, true),
-        ];
-        for (kind, needs_no_agent) in kinds {
-            let mut after = None;
-            loop {
-                let list = ItemList { kind, account: None, after, limit: READ_AT_ONCE };
-                let some = self.shared.stores.store.all_items(list).await?;
-                let found = some.iter().map(|(thread, _)| *thread).filter(|thread| !active.contains(thread));
-                threads.extend(found.map(|thread| (thread, needs_no_agent)));
-                let Some((_, last)) = some.last().filter(|_| some.len() == READ_AT_ONCE) else { break };
-                after = Some((last.made, last.key.clone()));
+    pub fn find_work<'a>(
+        &'a self,
+        own: Option<ProcessId>,
+        active: &'a HashSet<ThreadId>,
+    ) -> BoxFuture<'a, Result<Vec<Work>>> {
+        Box::pin(async move {
+            let mut threads = BTreeMap::new();
+            // Without an agent, messages wait for an executor of the caller's.
+            let kinds = [
+                (ItemKind::Queued, false),
+                (ItemKind::QueuedSilently, false),
+                (ItemKind::Run, true),
+                (ItemKind::QueuedTool, true),
+            ];
+            for (kind, needs_no_agent) in kinds {
+                let mut after = None;
+                loop {
+                    let list = ItemList { kind, account: None, after, limit: READ_AT_ONCE };
+                    let some = self.shared.stores.store.all_items(list).await?;
+                    let found = some.iter().map(|(thread, _)| *thread).filter(|thread| !active.contains(thread));
+                    threads.extend(found.map(|thread| (thread, needs_no_agent)));
+                    let Some((_, last)) = some.last().filter(|_| some.len() == READ_AT_ONCE) else { break };
+                    after = Some((last.made, last.key.clone()));
+                }
             }
-        }
-        let mut found = Vec::new();
-        let mut owners = Vec::new();
-        for (thread, needs_no_agent) in threads {
-            let Some(thread) = self.shared.stores.store.thread(thread.into()).await? else { continue };
-            let Some((owner, work)) = may_work(&thread) else { continue };
-            if work.agent.is_none() && !needs_no_agent {
-                continue;
+            let mut found = Vec::new();
+            let mut owners = Vec::new();
+            for (thread, needs_no_agent) in threads {
+                let Some(thread) = self.shared.stores.store.thread(thread.into()).await? else { continue };
+                let Some((owner, work)) = may_work(&thread) else { continue };
+                if work.agent.is_none() && !needs_no_agent {
+                    continue;
+                }
+                let owner = owner.filter(|owner| Some(*owner) != own);
+                owners.extend(owner);
+                found.push((owner, work));
             }
-            let owner = owner.filter(|owner| Some(*owner) != own);
-            owners.extend(owner);
-            found.push((owner, work));
-        }
-        let living = self.living(owners).await?;
-        Ok(found.into_iter().filter(|(owner, _)| owner.is_none_or(|id| !living.contains(&id))).map(|it| it.1).collect())
+            let living = self.living(owners).await?;
+            Ok(found
+                .into_iter()
+                .filter(|(owner, _)| owner.is_none_or(|id| !living.contains(&id)))
+                .map(|it| it.1)
+                .collect())
+        })
     }
 
     /// Tells when something was committed, by any process.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, hash_map};
 use threadkeep_calls as calls;
 use threadkeep_calls::{GetRun, ListRuns, ListThreadRuns, ListedRuns, Page, RunStep, RunTold};
 use threadkeep_model::{Entry, ItemKind, Thread, ThreadId, Timestamp, Uuid, Version};
-use threadkeep_store::{Item, ItemList, ItemQuery};
+use threadkeep_store::{BoxFuture, Item, ItemList, ItemQuery};
 
 use crate::approvals::not_an_item;
 use crate::ground::carry::Carry;
@@ -127,9 +127,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::RunNotFound`].
-    pub async fn run(&self, run: Uuid) -> Result<calls::Run> {
-        let thread = self.thread_of_run(run).await?;
-        self.run_now(&self.thread(thread).await?, run).await
+    pub fn run(&self, run: Uuid) -> BoxFuture<'_, Result<calls::Run>> {
+        Box::pin(async move {
+            let thread = self.thread_of_run(run).await?;
+            self.run_now(&self.thread(thread).await?, run).await
+        })
     }
 
     /// A run of `thread`.

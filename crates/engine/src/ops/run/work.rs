@@ -23,6 +23,7 @@ use crate::ops::delete::without_call;
 use crate::ops::handoff::title;
 use crate::ops::tool::Held;
 use crate::{Engine, Error, Result};
+use threadkeep_store::BoxFuture;
 
 /// Entries read at once in the search for what happened to calls.
 const READ_AT_ONCE: usize = 500;
@@ -75,49 +76,60 @@ impl Engine {
     ///
     /// # Errors
     /// As `step-run`, and those of the calls that were held back. Nothing is written then.
-    pub async fn work_step(&self, thread: ThreadId, step: StepRun, beside: Beside) -> Result<Progressed> {
-        let step = match self.guard(WayOut::Call, Some(thread)).await? {
-            Some(redactor) => redacted(step, &redactor)?,
-            None => step,
-        };
-        Box::pin(self.take_step(thread, step, beside)).await
+    pub fn work_step(&self, thread: ThreadId, step: StepRun, beside: Beside) -> BoxFuture<'_, Result<Progressed>> {
+        Box::pin(async move {
+            let step = match self.guard(WayOut::Call, Some(thread)).await? {
+                Some(redactor) => redacted(step, &redactor)?,
+                None => step,
+            };
+            Box::pin(self.take_step(thread, step, beside)).await
+        })
     }
 
     /// Ends a run of the runtime. A thread without a title gets one in the same commit, if `titling` is given.
     ///
     /// # Errors
     /// As `end-run`.
-    pub async fn work_end(&self, thread: ThreadId, end: EndRun, titling: Option<Titling>) -> Result<Progressed> {
-        let (end, titling) = match self.guard(WayOut::Call, Some(thread)).await? {
-            Some(redactor) => {
-                let redact = |it: Titling| Titling { from: redactor.text(&it.from).into_owned(), ..it };
-                (redacted(end, &redactor)?, titling.map(redact))
-            }
-            None => (end, titling),
-        };
-        Box::pin(self.take_end(thread, end, titling)).await
+    pub fn work_end(
+        &self,
+        thread: ThreadId,
+        end: EndRun,
+        titling: Option<Titling>,
+    ) -> BoxFuture<'_, Result<Progressed>> {
+        Box::pin(async move {
+            let (end, titling) = match self.guard(WayOut::Call, Some(thread)).await? {
+                Some(redactor) => {
+                    let redact = |it: Titling| Titling { from: redactor.text(&it.from).into_owned(), ..it };
+                    (redacted(end, &redactor)?, titling.map(redact))
+                }
+                None => (end, titling),
+            };
+            Box::pin(self.take_end(thread, end, titling)).await
+        })
     }
 
     /// Gives a thread the title `better`, if its title is still the one that was made from the text `from`.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn improve_title(&self, thread: ThreadId, from: &str, better: &str) -> Result<()> {
-        let redactor = self.guard(WayOut::Call, Some(thread)).await?;
-        let redact = |text: &str| match &redactor {
-            Some(redactor) => title(&redactor.text(text)),
-            None => title(text),
-        };
-        let (made, better) = (redact(from), redact(better));
-        self.tell(thread, || async {
-            let thread = self.thread(thread).await?;
-            let is_made = thread.record.title.as_deref() == Some(made.as_str());
-            let entries = (is_made && !better.is_empty()).then(|| titled(&better)).into_iter().collect();
-            // A person's title that comes meanwhile is seen when this is decided again.
-            Ok(Plan::new(thread, entries).at_version())
+    pub fn improve_title<'a>(&'a self, thread: ThreadId, from: &'a str, better: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let redactor = self.guard(WayOut::Call, Some(thread)).await?;
+            let redact = |text: &str| match &redactor {
+                Some(redactor) => title(&redactor.text(text)),
+                None => title(text),
+            };
+            let (made, better) = (redact(from), redact(better));
+            self.tell(thread, || async {
+                let thread = self.thread(thread).await?;
+                let is_made = thread.record.title.as_deref() == Some(made.as_str());
+                let entries = (is_made && !better.is_empty()).then(|| titled(&better)).into_iter().collect();
+                // A person's title that comes meanwhile is seen when this is decided again.
+                Ok(Plan::new(thread, entries).at_version())
+            })
+            .await?;
+            Ok(())
         })
-        .await?;
-        Ok(())
     }
 
     /// Ends a run. A thread without a title gets one in the same commit, if `titling` is given.
@@ -280,79 +292,84 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::RunOver`] if the run is no longer this attempt's.
-    pub async fn begin_calls(
-        &self,
+    pub fn begin_calls<'a>(
+        &'a self,
         thread: ThreadId,
         (run, attempt): (Uuid, u64),
-        calls: &[(String, String, serde_json::Value)],
-    ) -> Result<()> {
-        let redactor = self.guard(WayOut::Call, Some(thread)).await?;
-        let mut entries = Vec::new();
-        for (id, name, input) in calls {
-            let mut data = serde_json::json!({ "id": id, "name": name, "input": input, "runId": run });
-            if let Some(redactor) = &redactor {
-                redactor.value(&mut data);
+        calls: &'a [(String, String, serde_json::Value)],
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let redactor = self.guard(WayOut::Call, Some(thread)).await?;
+            let mut entries = Vec::new();
+            for (id, name, input) in calls {
+                let mut data = serde_json::json!({ "id": id, "name": name, "input": input, "runId": run });
+                if let Some(redactor) = &redactor {
+                    redactor.value(&mut data);
+                }
+                let data = Json::from_value("data", &data)?;
+                entries.push(Entry::EventLogged(Event { kind: EventKind::ToolUse, data }));
             }
-            let data = Json::from_value("data", &data)?;
-            entries.push(Entry::EventLogged(Event { kind: EventKind::ToolUse, data }));
-        }
-        self.tell(thread, || async {
-            let thread = self.thread(thread).await?;
-            open_for(&thread, Change::Content)?;
-            running(&thread, run, attempt)?;
-            Ok(Plan::new(thread, entries.clone()))
+            self.tell(thread, || async {
+                let thread = self.thread(thread).await?;
+                open_for(&thread, Change::Content)?;
+                running(&thread, run, attempt)?;
+                Ok(Plan::new(thread, entries.clone()))
+            })
+            .await?;
+            Ok(())
         })
-        .await?;
-        Ok(())
     }
 
     /// What happened to the calls of a step that was stored at `since`.
     ///
     /// # Errors
     /// [`Error::ThreadNotFound`].
-    pub async fn call_facts(&self, thread: ThreadId, run: Uuid, mut since: Version) -> Result<CallFacts> {
-        let mut facts = CallFacts::default();
-        let mut answered = BTreeSet::new();
-        loop {
-            let some = self.history(thread, since, READ_AT_ONCE).await?;
-            let Some(last) = some.last().map(|last| last.version) else { break };
-            let tells = |kind| matches!(kind, Kind::EventLogged | Kind::RunWoken | Kind::RunStepped);
-            for logged in some.iter().filter(|logged| tells(logged.kind)) {
-                match logged.entry()? {
-                    Entry::EventLogged(event) => {
-                        let data = event.data.to_value();
-                        let is_own = data["runId"].as_str() == Some(&run.to_string());
-                        if let Some(id) = data["id"].as_str().filter(|_| is_own) {
-                            *facts.started.entry(id.to_owned()).or_default() += 1;
+    pub fn call_facts(&self, thread: ThreadId, run: Uuid, mut since: Version) -> BoxFuture<'_, Result<CallFacts>> {
+        Box::pin(async move {
+            let mut facts = CallFacts::default();
+            let mut answered = BTreeSet::new();
+            loop {
+                let some = self.history(thread, since, READ_AT_ONCE).await?;
+                let Some(last) = some.last().map(|last| last.version) else { break };
+                let tells = |kind| matches!(kind, Kind::EventLogged | Kind::RunWoken | Kind::RunStepped);
+                for logged in some.iter().filter(|logged| tells(logged.kind)) {
+                    match logged.entry()? {
+                        Entry::EventLogged(event) => {
+                            let data = event.data.to_value();
+                            let is_own = data["runId"].as_str() == Some(&run.to_string());
+                            if let Some(id) = data["id"].as_str().filter(|_| is_own) {
+                                *facts.started.entry(id.to_owned()).or_default() += 1;
+                            }
+                            if let (true, Some(hook), Some(about)) =
+                                (is_own, data["hook"].as_str(), data["about"].as_str())
+                            {
+                                facts.hooked.insert((hook.to_owned(), about.to_owned()));
+                            }
                         }
-                        if let (true, Some(hook), Some(about)) = (is_own, data["hook"].as_str(), data["about"].as_str())
-                        {
-                            facts.hooked.insert((hook.to_owned(), about.to_owned()));
+                        Entry::RunWoken(woken) if woken.run.id == run => match woken.wait {
+                            Wait::Approval { approval_id } => {
+                                answered.insert(approval_id);
+                            }
+                            Wait::Child { thread_id } => facts.woken_by = Some(thread_id),
+                            Wait::Human => {}
+                        },
+                        // The call that waited has its result, or waits again.
+                        Entry::RunStepped(stepped) if stepped.messages > 0 || !stepped.run.waits.is_empty() => {
+                            facts.woken_by = None;
                         }
+                        _ => {}
                     }
-                    Entry::RunWoken(woken) if woken.run.id == run => match woken.wait {
-                        Wait::Approval { approval_id } => {
-                            answered.insert(approval_id);
-                        }
-                        Wait::Child { thread_id } => facts.woken_by = Some(thread_id),
-                        Wait::Human => {}
-                    },
-                    // The call that waited has its result, or waits again.
-                    Entry::RunStepped(stepped) if stepped.messages > 0 || !stepped.run.waits.is_empty() => {
-                        facts.woken_by = None;
-                    }
-                    _ => {}
+                }
+                since = last;
+            }
+            for approval in answered {
+                match Box::pin(self.call(At::none(), GetApproval { approval })).await {
+                    Ok(approval) => facts.answered.push(approval),
+                    Err(Error::ApprovalNotFound { .. }) => {}
+                    Err(error) => return Err(error),
                 }
             }
-            since = last;
-        }
-        for approval in answered {
-            match Box::pin(self.call(At::none(), GetApproval { approval })).await {
-                Ok(approval) => facts.answered.push(approval),
-                Err(Error::ApprovalNotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(facts)
+            Ok(facts)
+        })
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use threadkeep::Invalid;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_client::Key;
-use threadkeep_mcp::{Chosen, Dispatcher, serve_stdio};
+use threadkeep_mcp::{Chosen, Dispatcher};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ impl Mcp {
         // A key that was given has a name of its own, and may not take another.
         let names_agent = Key::from_environment().is_none();
         let dispatcher = Dispatcher::stdio(&context.client, self.tools.unwrap_or_default(), names_agent);
-        let served = serve_stdio(dispatcher).await;
+        let served = dispatcher.serve_stdio().await;
         served.map_err(|error| {
             let problem = Problem::new(Status::Internal, ErrorCode::NotUnderstood, error.to_string());
             problem.hint("start it from an agent: threadkeep mcp install --client NAME").into()

@@ -131,7 +131,7 @@ pub fn a_place_that_cannot_be_is_refused_by_the_flag_that_names_it() {
         at(&["store", "copy", "--from", "none.db", "--to", "b.db"]).refused(3, &["there is no store at none.db"]);
     assert!(!error.contains("threadkeep --store"), "{error}");
     at(&["--config", "folder", "ls"]).refused(2, &["cannot read folder: it is a folder"]);
-    at(&["agents", "check", "file.txt"]).refused(2, &["a file stands where a folder is needed", "agents check -h"]);
+    at(&["agents", "check", "file.txt"]).refused(2, &["a folder in its path is a file", "agents check -h"]);
     at(&["agents", "new", "no name"]).refused(2, &["hint: threadkeep agents new -h"]);
     let read = |to: &str| keep.run(&["store", "export", "-o", to]);
     read("folder").refused(2, &["cannot write folder: it is a folder", "hint: name a file in it"]);

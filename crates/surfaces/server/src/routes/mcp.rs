@@ -68,7 +68,6 @@ async fn answer(State(mcp): State<Mcp>, request: Request) -> Answer {
     let client = client.map_err(Problem::from)?;
     let dispatcher = Dispatcher::http(&client, chosen, mcp.app.stopping.clone());
     let text = input::text(Request::from_parts(parts.clone(), body), &mcp.app.settings).await?;
-    let bytes_max = text.len();
-    let request = Request::from_parts(parts, Body::from(text));
-    Ok(threadkeep_mcp::answer(dispatcher, request, bytes_max).await.map(Body::new))
+    let request = axum::http::Request::from_parts(parts, text);
+    Ok(dispatcher.answer(request).await.map(Body::new))
 }

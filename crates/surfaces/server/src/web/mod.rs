@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use threadkeep::calls::{At, Call};
 use threadkeep::runtime::Runtime;
 use threadkeep::runtime::definitions::{Kind, Name};
-use threadkeep::{Carry, Engine, Error, Invalid, Scope, Standing, Thread, ThreadName, Verb};
+use threadkeep::{Engine, Enter, Error, Invalid, Scope, Standing, Thread, ThreadName, Verb};
 use threadkeep_calls as api;
 use threadkeep_calls::{ErrorCode, Problem, Status};
 use threadkeep_web as web;
@@ -117,7 +117,7 @@ impl Visit {
     }
 
     /// Asks as the reader.
-    async fn ask<C: Carry>(&self, at: impl Into<At>, call: C) -> Result<<C as Call>::Answer, Refused> {
+    async fn ask<C: Enter>(&self, at: impl Into<At>, call: C) -> Result<<C as Call>::Answer, Refused> {
         ask(self.engine(), at, call).await
     }
 
@@ -187,7 +187,7 @@ impl Visit {
 }
 
 /// Asks a call as `engine`'s caller, and reads the answer as the wire tells it.
-async fn ask<C: Carry>(engine: &Engine, at: impl Into<At>, call: C) -> Result<<C as Call>::Answer, Refused> {
+async fn ask<C: Enter>(engine: &Engine, at: impl Into<At>, call: C) -> Result<<C as Call>::Answer, Refused> {
     let made = engine.call(at, call).await?;
     let shown = C::told(made, engine).await?;
     serde_json::from_slice(&shown.json).map_err(|error| {

@@ -7,8 +7,8 @@ use threadkeep::calls::{ErrorCode, Lease};
 use threadkeep::model::ModelCall;
 use threadkeep::{
     Acknowledge, ActivateSkill, Append, AppendEvent, Approve, Archive, Archived, Assign, At, CARRIERS, Capability,
-    Carry, ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny,
-    EditMessage, EditQueued, EndRun, Error, Event, EventKind, ForceTurn, Fork, Handoff, IdempotencyKey, Inject,
+    ChangeLifecycle, ChangeOwner, Content, Create, Decide, Delete, DeleteEnv, DeleteMessage, DeleteValue, Deny,
+    EditMessage, EditQueued, EndRun, Enter, Error, Event, EventKind, ForceTurn, Fork, Handoff, IdempotencyKey, Inject,
     InjectionType, Json, LifecycleAction, List, Mention, Merge, MessageBody, MessageId, NewFile, NewMessage,
     NotifyParent, Observe, Position, Queue, QueueTool, Redo, Refer, RemoveEffect, RemoveQueued, RevokeApproval,
     RevokeDelegation, Rollback, RollbackTo, RunOutcome, RunSide, ScheduleEffect, SetCheckpoint, SetEnv, SetStatus,
@@ -54,14 +54,14 @@ async fn everything(keep: &Keep) -> Vec<String> {
 }
 
 /// The answer of a call, as the wire shows it.
-async fn answer<C: Carry>(keep: &Keep, at: &At, call: C) -> Result<String, Error> {
+async fn answer<C: Enter>(keep: &Keep, at: &At, call: C) -> Result<String, Error> {
     // The stack of a test is small, and many calls are walked here.
     let made = Box::pin(keep.engine.call(at.clone(), call)).await?;
     let shown = C::told(made, &keep.engine).await.expect("an answer");
     Ok(String::from_utf8(shown.json).expect("text"))
 }
 
-async fn refusal<C: Carry>(keep: &Keep, at: &At, call: C) -> ErrorCode {
+async fn refusal<C: Enter>(keep: &Keep, at: &At, call: C) -> ErrorCode {
     answer(keep, at, call).await.expect_err(C::DECLARATION.name).error_code()
 }
 
@@ -73,7 +73,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// `call` at `at`, which is about `thread`; `other` is another request of the same call.
-    async fn goes<C: Carry + Clone>(&mut self, at: impl Into<At>, thread: ThreadId, call: C, other: C) {
+    async fn goes<C: Enter + Clone>(&mut self, at: impl Into<At>, thread: ThreadId, call: C, other: C) {
         let (keep, declared, at) = (self.keep, C::DECLARATION, at.into());
         let name = declared.name;
         assert!(self.seen.insert(name), "{name} has one sample");
@@ -298,7 +298,7 @@ async fn others(walk: &mut Walk<'_>) {
 
 impl Walk<'_> {
     /// A call that has no parameters: another request is another call.
-    async fn without_parameters<C: Carry + Clone>(&mut self, thread: ThreadId, call: C) {
+    async fn without_parameters<C: Enter + Clone>(&mut self, thread: ThreadId, call: C) {
         let name = C::DECLARATION.name;
         assert!(self.seen.insert(name), "{name} has one sample");
         let (keep, before) = (self.keep, everything(self.keep).await);
@@ -362,7 +362,7 @@ async fn what_is_repeated_at_once_happens_once(keep: Keep) {
 }
 
 async fn what_is_repeated_after_its_thread_closed_is_answered_again(keep: Keep) {
-    async fn repeats<C: Carry + Clone>(keep: &Keep, about: Option<ThreadId>, thread: ThreadId, call: C) {
+    async fn repeats<C: Enter + Clone>(keep: &Keep, about: Option<ThreadId>, thread: ThreadId, call: C) {
         let name = C::DECLARATION.name;
         let at = At { thread: about.map(Into::into), key: Some(key(name)), ..At::none() };
         answer(keep, &at, call.clone()).await.unwrap_or_else(|refused| panic!("{name}: {refused}"));
@@ -430,7 +430,7 @@ async fn what_is_repeated_after_its_thread_closed_is_answered_again(keep: Keep) 
 }
 
 async fn the_first_answer_is_given_whatever_became_of_it(keep: Keep) {
-    async fn twice<C: Carry + Clone>(keep: &Keep, thread: ThreadId, call: C, between: impl AsyncFnOnce()) {
+    async fn twice<C: Enter + Clone>(keep: &Keep, thread: ThreadId, call: C, between: impl AsyncFnOnce()) {
         let at = At::of(thread).keyed(key("k"));
         let first = answer(keep, &at, call.clone()).await.expect("the first");
         between().await;

@@ -1,8 +1,8 @@
 //! The life of a thread: the ways between its states, and what each state lets happen.
 
 use threadkeep::{
-    ActivateSkill, Append, AppendEvent, Archive, Assign, At, Carry, ChangeLifecycle, Content, DeleteMessage,
-    EditMessage, EditQueued, Emitted, EndRun, Error, Event, EventKind, Exclusive, Fork, Handoff, Json, Lifecycle,
+    ActivateSkill, Append, AppendEvent, Archive, Assign, At, ChangeLifecycle, Content, DeleteMessage, EditMessage,
+    EditQueued, Emitted, EndRun, Enter, Error, Event, EventKind, Exclusive, Fork, Handoff, Json, Lifecycle,
     LifecycleAction, List, Mention, MessageBody, NotifyParent, Part, Position, Queue, RemoveQueued, Rollback,
     RollbackTo, RunOutcome, SetCheckpoint, SetStatus, Skill, StartRun, StepRun, Subagent, TakeWriter, ThreadId,
     Truncate, TruncateFrom, Unarchive, Update,
@@ -81,7 +81,7 @@ async fn a_suspended_thread_begins_nothing_and_its_version_has_a_name(keep: Keep
 }
 
 /// What came of a call, with its name.
-async fn tried<C: Carry>(keep: &Keep, thread: ThreadId, call: C) -> (&'static str, Result<(), Error>) {
+async fn tried<C: Enter>(keep: &Keep, thread: ThreadId, call: C) -> (&'static str, Result<(), Error>) {
     (C::DECLARATION.name, keep.engine.call(thread, call).await.map(drop))
 }
 
