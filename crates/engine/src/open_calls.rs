@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 
 use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 
 use crate::ground::view::View;
 use crate::request::is_of_side_b;
 use crate::{Engine, Result};
-use threadkeep_store::BoxFuture;
 
 /// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was
 /// closed long ago; the model's view closes it in any case.

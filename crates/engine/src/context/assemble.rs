@@ -2,6 +2,7 @@
 
 use threadkeep_calls::{ContextSummary, ModelMessage};
 use threadkeep_model::{Content, Covered, Message, Part, Thread, Version};
+use threadkeep_store::BoxFuture;
 
 use super::shorten::left_out;
 use super::window::{Backwards, Said, begin_with, begin_within, beginnings, unanswered, without_past_tools};
@@ -12,7 +13,6 @@ use crate::open_calls::no_result;
 use crate::request::{Counts, Wanted, nested, nesting, of_content};
 use crate::summary::summarize;
 use crate::{Engine, Page, Result};
-use threadkeep_store::BoxFuture;
 
 /// Messages that are read at once.
 const READ_AT_ONCE: usize = 100;

@@ -6,11 +6,11 @@
 
 use bytes::Bytes;
 use threadkeep_model::{Attachment, BlobId, Content, MessageBody, MessageId, Part, Thread, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 use threadkeep_tree::image;
 
 use crate::ground::policy::Verb;
 use crate::{Engine, Error, FileRecord, Result};
-use threadkeep_store::BoxFuture;
 
 /// A text file up to this size is given whole. Of a longer one, the beginning and the end are.
 const TEXT_BYTES_MAX: u64 = 256 << 10;

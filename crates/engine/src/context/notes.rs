@@ -2,12 +2,12 @@
 
 use threadkeep_calls::{Memory, ModelMessage};
 use threadkeep_model::{Content, Entry, Invalid, Role, Thread, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 
 use super::{Conversation, MEMORY_PERCENT};
 use crate::ground::policy::{Standing, Verb};
 use crate::request::{MEMORY_TOKENS, Request, Wanted};
 use crate::{Engine, Result};
-use threadkeep_store::BoxFuture;
 
 /// Tokens that a caller may ask for.
 const TOKENS_MIN: u64 = 256;

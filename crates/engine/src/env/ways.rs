@@ -1,13 +1,13 @@
 //! The redactor of each way out.
 
 use threadkeep_model::ThreadId;
+use threadkeep_store::BoxFuture;
 use threadkeep_vault::Redactor;
 
 use super::keys::Vault;
 use super::redact::Whose;
 use crate::ground::way_out::WayOut;
 use crate::{Engine, Result};
-use threadkeep_store::BoxFuture;
 
 impl Engine {
     /// The redactor for the secrets of the instance alone, where nothing is known of a caller.

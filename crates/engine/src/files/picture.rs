@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use threadkeep_merge::{Names, is_binary, unified};
 use threadkeep_model::{FilePath, Invalid, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 use threadkeep_tree::image;
 
 use super::FileRecord;
 use crate::{Engine, Error, Result};
-use threadkeep_store::BoxFuture;
 
 /// Text above this size is not compared.
 const COMPARED_BYTES_MAX: u64 = 16 << 20;

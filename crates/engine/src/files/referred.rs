@@ -2,6 +2,7 @@
 
 use threadkeep_calls::Value;
 use threadkeep_model::{Capability, FilePath, ReferenceScope, Uuid, ValueKey, Version};
+use threadkeep_store::BoxFuture;
 use threadkeep_tree::Glob;
 
 use super::Values;
@@ -9,7 +10,6 @@ use super::{FileRecord, LOOKED_AT};
 use crate::ground::view::View;
 use crate::reference::{Referred, gone};
 use crate::{Engine, Error, Files, Result, Verb};
-use threadkeep_store::BoxFuture;
 
 /// A page of a reference's files or values.
 #[derive(Debug, Clone, PartialEq)]

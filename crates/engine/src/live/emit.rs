@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadkeep_calls::ThreadEvent;
 use threadkeep_model::{Actor, Code, Invalid, Json, ThreadId, Timestamp, strip_nulls};
 use threadkeep_relay::Followed;
+use threadkeep_store::BoxFuture;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::ground::policy::Verb;
 use crate::{Engine, HistoryEntry, Result, Subscription, WayOut};
-use threadkeep_store::BoxFuture;
 
 /// Longest name of an event, in bytes.
 const NAME_BYTES_MAX: usize = 100;

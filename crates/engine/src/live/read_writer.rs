@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use threadkeep_calls::TakeWriter;
 use threadkeep_model::{FieldChanges, Lease, Record, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 
 use super::queue::LiveThread;
 use super::weigh::weigh;
@@ -13,7 +14,6 @@ use crate::ground::carry::Enter;
 use crate::ground::draft::{Draft, Refused, null};
 use crate::ground::gate::{Change, passes};
 use crate::{Engine, Error, MessagePage, Page, Result};
-use threadkeep_store::BoxFuture;
 
 /// How to hold a thread.
 #[derive(Clone, Default)]

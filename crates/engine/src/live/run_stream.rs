@@ -11,6 +11,7 @@ use threadkeep_model::{
     Entry, Executor, MessageBody, MessageId, Part, Role, RunOutcome, ThreadId, Timestamp, Uuid, Version,
 };
 use threadkeep_relay::Followed;
+use threadkeep_store::BoxFuture;
 use threadkeep_vault::Redactor;
 use tokio::sync::watch;
 
@@ -18,7 +19,6 @@ use super::relayed::RunNote;
 use super::run_chunks::{Chunk, Ring};
 use crate::ground::carry::Carry;
 use crate::{Engine, Error, HistoryEntry, Result, Subscription, WayOut};
-use threadkeep_store::BoxFuture;
 
 /// Places between two entries of the log, for chunks.
 const CHUNKS_MAX: u64 = 1 << 20;

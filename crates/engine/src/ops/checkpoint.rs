@@ -2,11 +2,11 @@
 
 use threadkeep_calls::{Checkpoint, ListCheckpoints, Page, SetCheckpoint};
 use threadkeep_model::{CheckpointSet, Entry, Invalid, ThreadId, strip_nulls};
+use threadkeep_store::BoxFuture;
 
 use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
 use crate::{Engine, Error, Result};
-use threadkeep_store::BoxFuture;
 
 impl Carry for SetCheckpoint {
     type Made = Checkpoint;

@@ -2,13 +2,13 @@
 
 use threadkeep_calls::{Context, ContextMessage, ContextSummary, ContextTokens, GetContext, Memory};
 use threadkeep_model::{MessageId, ModelCall, Thread, ThreadId, Version};
+use threadkeep_store::BoxFuture;
 
 use crate::context::Conversation;
 use crate::ground::carry::Carry;
 use crate::memory::Among;
 use crate::request::{Request, Wanted};
 use crate::{Engine, Error, Result};
-use threadkeep_store::BoxFuture;
 
 /// Memories that are looked for.
 const MEMORIES_FOUND: usize = 20;

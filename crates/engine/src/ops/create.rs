@@ -2,11 +2,11 @@
 
 use threadkeep_calls::{At, Create, NewMessage};
 use threadkeep_model::{NewSegment, Record, Tally, Thread, ThreadCommit, ThreadId};
+use threadkeep_store::BoxFuture;
 
 use crate::ground::carry::Carry;
 use crate::ground::plan::Settled;
 use crate::{Engine, Result};
-use threadkeep_store::BoxFuture;
 
 impl Carry for Create {
     type Made = Thread;

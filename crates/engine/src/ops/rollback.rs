@@ -6,6 +6,7 @@ use threadkeep_model::{
     AgentAssigned, AgentState, Entry, Invalid, Message, MessageBody, NewSegment, Part, Position, Role, RolledBack,
     RunOutcome, Segment, Thread, ThreadChanged, ThreadId, Timestamp, Version, Walk,
 };
+use threadkeep_store::BoxFuture;
 
 use super::cut::link;
 use super::run::{ends_with, reason};
@@ -15,7 +16,6 @@ use crate::ground::plan::Plan;
 use crate::ground::view::{Located, View};
 use crate::open_calls::Interrupted;
 use crate::{Engine, Error, Result};
-use threadkeep_store::BoxFuture;
 
 /// How many messages after a step its results are looked for in. They come right after it.
 const RESULTS_LOOK_AHEAD: u64 = 64;

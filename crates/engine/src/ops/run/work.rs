@@ -11,6 +11,7 @@ use threadkeep_model::{
     QueuedId, Run, RunOutcome, RunSide, Thread, ThreadChanged, ThreadId, ToolTaken, Usage, Uuid, Version, Wait,
     checked_reason_code,
 };
+use threadkeep_store::BoxFuture;
 
 use super::{Progressed, assigned_to, checked_ttl, ended, submitted_draft};
 use crate::ground::gate::{Change, open_for, passes};
@@ -23,7 +24,6 @@ use crate::ops::delete::without_call;
 use crate::ops::handoff::title;
 use crate::ops::tool::Held;
 use crate::{Engine, Error, Result};
-use threadkeep_store::BoxFuture;
 
 /// Entries read at once in the search for what happened to calls.
 const READ_AT_ONCE: usize = 500;
