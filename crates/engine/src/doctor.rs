@@ -194,7 +194,8 @@ async fn orphans(
         let found = store.chains(by_parent.keys().copied().collect(), by_parent.len()).await?;
         let found: HashSet<SegmentId> = found.into_iter().map(|segment| segment.id).collect();
         for (missing, child) in by_parent.into_iter().filter(|(parent, _)| !found.contains(parent)) {
-            if !store.chain(missing, 1).await?.is_empty() {
+            // Not `chain`, which a store may answer from memory: a segment never changes.
+            if !store.chains(vec![missing], 1).await?.is_empty() {
                 continue;
             }
             // The segments of a thread that was deleted meanwhile may be freed.

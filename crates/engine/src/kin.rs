@@ -203,8 +203,8 @@ impl Walk<'_> {
             return Ok(());
         }
         let store = &self.engine.shared.stores.store;
-        let relations = store.relations(threads.clone()).await?;
-        let items = store.items_of(threads.clone(), vec![ItemKind::Child, ItemKind::Merge]).await?;
+        let items = store.items_of(threads.clone(), vec![ItemKind::Child, ItemKind::Merge]);
+        let (relations, items) = tokio::try_join!(store.relations(threads.clone()), items)?;
         let ties = relations.into_iter().zip(items).map(|(relations, items)| Ties { relations, items });
         self.ties.extend(threads.into_iter().zip(ties));
         Ok(())

@@ -3,17 +3,23 @@
 //! every open call with an error, and carries `{"repair": "fork"}` (or the other cause) in its metadata.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use threadkeep_model::{Content, Entry, Json, Message, MessageBody, Part, Role, ThreadId, Version};
+use threadkeep_model::{
+    Content, Entry, Json, Message, MessageBody, MessageId, Part, Position, Role, ThreadId, Version,
+};
 use threadkeep_store::BoxFuture;
 
-use crate::ground::view::View;
+use crate::ground::cache::End;
+use crate::ground::view::{Located, View};
 use crate::request::is_of_side_b;
 use crate::{Engine, Result};
 
 /// How many messages back a call is looked for. Calls are answered right after they are made, so an older one was
 /// closed long ago; the model's view closes it in any case.
 const LOOKS_BACK: usize = 64;
+/// Messages that are read first: the last step is mostly among them.
+const LOOKS_FIRST: usize = 4;
 
 /// Why a call was left without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +89,56 @@ impl Engine {
         if view.tally.steps == 0 || count == 0 {
             return Ok(None);
         }
-        for message in self.last_of(view, count, LOOKS_BACK).await? {
-            if let Some(open) = open_calls(&read(&message)?, &mut answered) {
-                return closing(open, cut);
-            }
+        closing(self.last_step(view, count, answered).await?.open, cut)
+    }
+
+    /// The place of the last message of a view, and the entry that closes its open calls.
+    pub(crate) async fn end_of(&self, view: &View, cut: Interrupted) -> Result<(Option<MessageId>, Option<Entry>)> {
+        // Where nothing was changed, a look at the last messages tells both.
+        if self.happened.is_none() && view.tally.last_change == Position::START {
+            let end = self.end(view).await?;
+            return Ok((end.last, closing(end.open.clone(), cut)?));
         }
-        Ok(None)
+        let count = view.tally.messages();
+        let (last, closed) = tokio::try_join!(self.locate_last(view), self.close_calls(view, count, &[], cut))?;
+        let place = |last: Located| MessageId { segment: last.base.segment, position: last.base.position };
+        Ok((last.map(place), closed))
+    }
+
+    /// The end of a view in which nothing was changed.
+    async fn end(&self, view: &View) -> Result<Arc<End>> {
+        let key = (view.lineage.segment.id, view.tally);
+        if let Some(end) = self.shared.ends.get(key) {
+            return Ok(end);
+        }
+        let count = view.tally.messages();
+        let end = Arc::new(match view.tally.steps {
+            0 => {
+                let last = self.last_of(view, count, 1).await?.first().map(|message| message.id);
+                End { last, open: Vec::new() }
+            }
+            _ => self.last_step(view, count, HashSet::new()).await?,
+        });
+        self.shared.ends.put(key, &end);
+        Ok(end)
+    }
+
+    /// The end of the first `count` messages of a view. `answered` are results that come after it.
+    async fn last_step(&self, view: &View, count: u64, answered: HashSet<String>) -> Result<End> {
+        let mut looks = LOOKS_FIRST;
+        loop {
+            let found = self.last_of(view, count, looks).await?;
+            let (last, mut answered) = (found.first().map(|message| message.id), answered.clone());
+            for message in &found {
+                if let Some(open) = open_calls(&read(message)?, &mut answered) {
+                    return Ok(End { last, open });
+                }
+            }
+            if found.len() < looks || looks == LOOKS_BACK {
+                return Ok(End { last, open: Vec::new() });
+            }
+            looks = LOOKS_BACK;
+        }
     }
 }
 

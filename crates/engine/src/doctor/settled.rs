@@ -1,7 +1,7 @@
 //! The rows of one thread at one version, while others write.
 
 use threadkeep_model::{Checkpoint, ItemKind, Position, Relation, Thread, ThreadId};
-use threadkeep_store::{EntryQuery, Item, ItemQuery, Order, StoreError};
+use threadkeep_store::{EntryQuery, Item, Order, StoreError};
 
 use crate::{Engine, Result};
 
@@ -34,11 +34,7 @@ pub(super) async fn settled(engine: &Engine, id: ThreadId) -> Result<Option<Sett
         };
         let is_behind = !store.entries(after).await?.is_empty();
         let checkpoints = store.checkpoints(id).await?;
-        let mut items = Vec::new();
-        for kind in ItemKind::ALL {
-            let found = store.items(ItemQuery { thread: id, kind, key: None, limit: usize::MAX }).await?;
-            items.extend(found.into_iter().map(|item| (kind, item)));
-        }
+        let items = store.items_of(vec![id], ItemKind::ALL.to_vec()).await?.into_iter().flatten().collect();
         let relations = store.relations(vec![id]).await;
         let relations = relations.map(|found| found.into_iter().flatten().map(|(relation, ..)| relation).collect());
         let Some(now) = store.head(id).await? else { return Ok(None) };

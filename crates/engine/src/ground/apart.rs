@@ -21,11 +21,7 @@ impl Shared {
         if !self.has_large(&commit.blobs) {
             return self.stores.store.commit(commit).await;
         }
-        let entries = commit.threads.iter().flat_map(|thread| match thread {
-            ThreadCommit::Create(create) => &create.entries[..],
-            ThreadCommit::Write(write) => &write.entries[..],
-            ThreadCommit::Delete { .. } => &[],
-        });
+        let entries = commit.threads.iter().flat_map(ThreadCommit::entries);
         let bodies = entries.filter_map(|entry| large(&entry.body)).collect();
         let uploads = self.upload_large(&mut commit.blobs, &bodies, commit.time).await?;
         let committed = self.stores.store.commit(commit).await;

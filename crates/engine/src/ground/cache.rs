@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
-use threadkeep_model::{Account, Lifecycle, Lineage, Position, Segment, SegmentId, ThreadId, Visibility};
+use threadkeep_model::{
+    Account, Lifecycle, Lineage, MessageId, Position, Segment, SegmentId, Tally, ThreadId, Visibility,
+};
 use threadkeep_store::{Store, StoreError};
 
 use crate::Result;
@@ -15,6 +17,8 @@ const LINEAGES_MAX: usize = 8_192;
 /// Shapes that are kept, and slots in one that is kept.
 const SHAPES_MAX: usize = 128;
 const SHAPE_SLOTS_MAX: usize = 4_096;
+/// Ends of views that are kept.
+const ENDS_MAX: usize = 1_024;
 /// Threads whose gates are kept.
 const GATES_MAX: usize = 4_096;
 /// Links followed in one query.
@@ -175,6 +179,36 @@ impl Shapes {
         if shape.len() <= SHAPE_SLOTS_MAX {
             self.0.insert(key, Arc::clone(shape));
         }
+    }
+}
+
+/// The end of the messages of a view.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// The last message.
+    pub(crate) last: Option<MessageId>,
+    /// The calls of the last step that have no result.
+    pub(crate) open: Vec<String>,
+}
+
+/// Ends by segment and by what the view counts: the same messages always end in the same way. A thread that is forked often
+/// is read once.
+#[derive(Debug)]
+pub(crate) struct Ends(Bounded<(SegmentId, Tally), Arc<End>>);
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self(Bounded::new(ENDS_MAX))
+    }
+}
+
+impl Ends {
+    pub(crate) fn get(&self, key: (SegmentId, Tally)) -> Option<Arc<End>> {
+        self.0.get(&key)
+    }
+
+    pub(crate) fn put(&self, key: (SegmentId, Tally), end: &Arc<End>) {
+        self.0.insert(key, Arc::clone(end));
     }
 }
 

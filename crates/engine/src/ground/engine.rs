@@ -12,7 +12,7 @@ use threadkeep_store::{BoxFuture, StoreError, StoredEntry, Stores};
 use tokio::sync::Mutex;
 
 use crate::ground::beside::Heavy;
-use crate::ground::cache::{Gate, Gates, Lineages, Shapes};
+use crate::ground::cache::{Ends, Gate, Gates, Lineages, Shapes};
 use crate::ground::carry::Envelope;
 use crate::ground::defined::{Defined, KnowEffects};
 use crate::ground::gate::{Change, passes};
@@ -59,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) lineages: Lineages,
     pub(crate) shapes: Shapes,
+    pub(crate) ends: Ends,
     pub(crate) gates: Gates,
     /// Works that take much memory.
     pub(crate) heavy: Heavy,
@@ -151,6 +152,7 @@ impl Engine {
             limits,
             lineages: Lineages::default(),
             shapes: Shapes::default(),
+            ends: Ends::default(),
             gates: Gates::default(),
             heavy: Heavy::default(),
             read_turns: Turns::of_reads(),

@@ -11,7 +11,7 @@ use super::cut::{Cut, link};
 use crate::ground::carry::Carry;
 use crate::ground::plan::Plan;
 use crate::ground::policy::{Standing, Verb};
-use crate::ground::view::{Located, View};
+use crate::ground::view::View;
 use crate::open_calls::Interrupted;
 use crate::{Engine, Result};
 
@@ -105,13 +105,10 @@ impl Engine {
             }
             None => {
                 let cut = Cut { bounds: view.bounds, tally: view.tally, hidden: None };
-                let (last, count, closed) = tokio::try_join!(
-                    self.locate_last(&view),
-                    self.count_under(&view, MessageFilter::SHOWN),
-                    self.close_calls(&view, cut.count(), &[], why),
-                )?;
+                let ((last, closed), count) =
+                    tokio::try_join!(self.end_of(&view, why), self.count_under(&view, MessageFilter::SHOWN))?;
                 let anchor = match last {
-                    Some(last) => self.anchor(parent, &last).await?,
+                    Some(last) => self.anchor(parent, last).await?,
                     None => None,
                 };
                 (cut, count.checked_sub(1), anchor, closed)
@@ -137,11 +134,10 @@ impl Engine {
 
     /// The position of the message a fork is made at, if the parent shows it now: an old version may lie on a branch
     /// that was abandoned, and then no truncation concerns it.
-    async fn anchor(&self, parent: &Thread, located: &Located) -> Result<Option<Position>> {
+    async fn anchor(&self, parent: &Thread, last: MessageId) -> Result<Option<Position>> {
         let now = self.view(parent.id, &parent.head, None).await?;
-        let base = &located.base;
-        let bounds = now.lineage.bounds_of(base.segment, now.bounds);
-        Ok(bounds.filter(|bounds| base.position <= bounds.messages).map(|_| base.position))
+        let bounds = now.lineage.bounds_of(last.segment, now.bounds);
+        Ok(bounds.filter(|bounds| last.position <= bounds.messages).map(|_| last.position))
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Asking<'a> {
     shelf: &'a Shelf,
     question: &'a Question,
     threads: HashMap<ThreadId, Option<Arc<Seen>>>,
+    /// Threads that were read together, because they are likely next; none for those that are gone.
+    read: HashMap<ThreadId, Option<Thread>>,
     /// The answers found, by thread.
     answers: BTreeMap<ThreadId, Answer>,
 }
@@ -51,8 +53,8 @@ impl<'a> Asking<'a> {
         shelf: &'a Shelf,
         question: &'a Question,
     ) -> Self {
-        let (threads, answers) = (HashMap::new(), BTreeMap::new());
-        Self { engine, search, filter, among, shelf, question, threads, answers }
+        let (threads, read, answers) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { engine, search, filter, among, shelf, question, threads, read, answers }
     }
 
     /// Looks at the candidates, thread by thread, the most promising first, until there are enough. Returns how many
@@ -65,9 +67,12 @@ impl<'a> Asking<'a> {
         let mut order: Vec<(f32, ThreadId)> =
             groups.iter().map(|(thread, scored)| (thread_score(scored.iter().map(|one| one.score)), *thread)).collect();
         order.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-        for (_, thread) in order {
+        for (at, &(_, thread)) in order.iter().enumerate() {
             if self.answers.len() >= limit + SPARE {
                 break;
+            }
+            if at.is_multiple_of(limit + SPARE) {
+                self.read_next(order[at..].iter().take(limit + SPARE).map(|(_, thread)| *thread)).await?;
             }
             let mut found = 0;
             for scored in groups.remove(&thread).unwrap_or_default() {
@@ -170,11 +175,29 @@ impl<'a> Asking<'a> {
         Ok(seen)
     }
 
-    async fn passing(&self, id: ThreadId) -> Result<Option<Thread>> {
-        if self.among.as_ref().is_some_and(|among| !among.contains_key(&id)) {
+    fn is_among(&self, id: &ThreadId) -> bool {
+        self.among.as_ref().is_none_or(|among| among.contains_key(id))
+    }
+
+    /// Reads the threads of the next candidates at once: on a server each read is a round trip.
+    async fn read_next(&mut self, threads: impl Iterator<Item = ThreadId>) -> Result<()> {
+        let next: Vec<ThreadId> = threads.filter(|id| self.is_among(id) && !self.threads.contains_key(id)).collect();
+        if !next.is_empty() {
+            self.read.extend(next.iter().map(|id| (*id, None)));
+            let found = self.engine.shared.stores.store.threads(next).await?;
+            self.read.extend(found.into_iter().map(|thread| (thread.id, Some(thread))));
+        }
+        Ok(())
+    }
+
+    async fn passing(&mut self, id: ThreadId) -> Result<Option<Thread>> {
+        if !self.is_among(&id) {
             return Ok(None);
         }
-        let thread = self.engine.shared.stores.store.thread(id.into()).await?;
+        let thread = match self.read.remove(&id) {
+            Some(read) => read,
+            None => self.engine.shared.stores.store.thread(id.into()).await?,
+        };
         let caller = &self.engine.caller.account;
         Ok(thread.filter(|thread| {
             standing(caller, &thread.account, thread.record.visibility, Verb::Search).is_some()
@@ -237,12 +260,15 @@ impl<'a> Asking<'a> {
     /// A message and the messages around it.
     async fn open(&self, seen: &Seen, place: Place, context: usize) -> Result<Vec<HitMessage>> {
         let located = self.engine.locate(&seen.view, self.shelf.message(place)).await?;
-        let hit = self.engine.assemble(&located.base, located.item()).await?;
-        let mut messages = self.engine.said_beside(&seen.view, &located, Order::Descending, context).await?;
+        let (mut messages, hit, after) = tokio::try_join!(
+            self.engine.said_beside(&seen.view, &located, Order::Descending, context),
+            self.engine.assemble(&located.base, located.item()),
+            self.engine.said_beside(&seen.view, &located, Order::Ascending, context),
+        )?;
         messages.reverse();
         let at = messages.len();
         messages.push(hit);
-        messages.extend(self.engine.said_beside(&seen.view, &located, Order::Ascending, context).await?);
+        messages.extend(after);
         let shown = messages.into_iter().enumerate().map(|(index, message)| {
             let body = message.body().map_err(|damaged| StoreError::corrupt(damaged.to_string()))?;
             let text = body.content.to_text().into_owned();

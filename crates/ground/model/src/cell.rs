@@ -33,7 +33,7 @@ pub struct FileCell {
 }
 
 /// How many files changed, and how many lines in them. A line counts as changed if another one replaces it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct DiffStats {

@@ -47,6 +47,15 @@ impl ThreadCommit {
             Self::Delete { thread, .. } => *thread,
         }
     }
+
+    /// The entries that it gets.
+    pub fn entries(&self) -> &[NewEntry] {
+        match self {
+            Self::Create(create) => &create.entries,
+            Self::Write(write) => &write.entries,
+            Self::Delete { .. } => &[],
+        }
+    }
 }
 
 /// A new thread. Its creation has no position of its own: the segment says where it begins.

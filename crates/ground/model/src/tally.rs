@@ -7,7 +7,7 @@ use crate::json::is_default;
 use crate::{ChangeOp, Derived, DiffStats, Position, Role, Space, Timestamp};
 
 /// Counts of the messages, files and values that a lineage shows at a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Tally {
     /// Appended messages: the ordinal of the next one.
@@ -34,7 +34,7 @@ pub struct Tally {
 }
 
 /// Counts of the files and values that a lineage shows at a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Work {
     /// The position of the last change of files; [`Position::START`] if there is none.

@@ -19,24 +19,27 @@ pub(crate) async fn cells(client: &Object, query: &CellQuery) -> Result<CellPage
     let until: Vec<i64> = query.spans.iter().map(|(_, until)| i64::try_from(until.0).unwrap_or(i64::MAX)).collect();
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     const COLUMNS: &str = "c.name, c.position, c.time, c.cell, c.segment";
-    const SEEN: &str = "FROM unnest($1::bigint[], $2::bigint[]) AS s(segment, until)
-         JOIN cells c ON c.segment = s.segment AND c.space = $3 AND c.position <= s.until";
+    // Span by span: where one thread has most of the files, the planner would rather read those of all threads.
+    let seen = |of_names: &str| {
+        format!(
+            "FROM unnest($1::bigint[], $2::bigint[]) AS s(segment, until) CROSS JOIN LATERAL (
+                 SELECT * FROM cells c
+                 WHERE c.segment = s.segment AND c.space = $3 AND c.position <= s.until AND {of_names} OFFSET 0) c"
+        )
+    };
     let (found, paged) = match &query.names {
         CellNames::These(names) => {
-            let sql = format!(
-                "SELECT DISTINCT ON (c.name) {COLUMNS} {SEEN} AND c.name = ANY($4::text[]) ORDER BY c.name, c.position DESC"
-            );
+            let seen = seen("c.name = ANY($4::text[])");
+            let sql = format!("SELECT DISTINCT ON (c.name) {COLUMNS} {seen} ORDER BY c.name, c.position DESC");
             (rows(client, &sql, &[&segments, &until, &space, names]).await?, false)
         }
         CellNames::VersionsOf(name) => {
-            let sql = format!("SELECT {COLUMNS} {SEEN} AND c.name = $4 ORDER BY c.position DESC LIMIT $5");
+            let sql = format!("SELECT {COLUMNS} {} ORDER BY c.position DESC LIMIT $5", seen("c.name = $4"));
             (rows(client, &sql, &[&segments, &until, &space, name, &limit]).await?, false)
         }
         CellNames::Between(from, to) => {
-            let sql = format!(
-                "SELECT DISTINCT ON (c.name) {COLUMNS} {SEEN} AND c.name >= $4 AND ($5::text IS NULL OR c.name < $5)
-                 ORDER BY c.name, c.position DESC LIMIT $6"
-            );
+            let seen = seen("c.name >= $4 AND ($5::text IS NULL OR c.name < $5)");
+            let sql = format!("SELECT DISTINCT ON (c.name) {COLUMNS} {seen} ORDER BY c.name, c.position DESC LIMIT $6");
             (rows(client, &sql, &[&segments, &until, &space, from, to, &limit]).await?, true)
         }
     };

@@ -152,6 +152,9 @@ pub(crate) fn thread_columns() -> String {
     format!("t.id, t.rest, t.account, t.created, t.record, {HEAD_COLUMNS}")
 }
 
+/// How many columns [`thread_columns`] has.
+pub(crate) const THREAD_WIDTH: usize = 5 + HEAD_WIDTH;
+
 /// A thread from a row of [`thread_columns`].
 pub(crate) fn thread(row: &Row) -> Result<Thread> {
     let place = get(row, 0)?;
@@ -172,6 +175,9 @@ pub(crate) const SEGMENT_COLUMNS: &str =
 /// [`SEGMENT_COLUMNS`] without the origin: the columns that [`segment`] reads.
 pub(crate) const LINK_COLUMNS: &str = "id, thread, rest, first, parent, messages, changes, files, vals, birth, created";
 
+/// How many columns [`LINK_COLUMNS`] has.
+pub(crate) const LINK_WIDTH: usize = 11;
+
 /// Columns, each of the table with this name.
 pub(crate) fn of_table(table: &str, columns: &str) -> String {
     columns.split(", ").map(|column| format!("{table}.{column}")).collect::<Vec<_>>().join(", ")
@@ -179,22 +185,27 @@ pub(crate) fn of_table(table: &str, columns: &str) -> String {
 
 /// Reads [`LINK_COLUMNS`].
 pub(crate) fn segment(row: &Row) -> Result<Segment> {
-    let link = match get::<Option<i64>>(row, 4)? {
+    segment_at(row, 0)
+}
+
+/// Reads [`LINK_COLUMNS`], from this column on.
+pub(crate) fn segment_at(row: &Row, at: usize) -> Result<Segment> {
+    let link = match get::<Option<i64>>(row, at + 4)? {
         None => None,
         Some(parent) => {
-            let bound = |at: usize| get(row, at).map(position);
+            let bound = |n: usize| get(row, at + n).map(position);
             let bounds = Bounds { messages: bound(5)?, changes: bound(6)?, files: bound(7)?, values: bound(8)? };
             Some(Link { parent: segment_id(parent), bounds })
         }
     };
-    let birth = Tally::decode(get(row, 9)?).ok_or_else(|| StoreError::corrupt("a tally cannot be read"))?;
+    let birth = Tally::decode(get(row, at + 9)?).ok_or_else(|| StoreError::corrupt("a tally cannot be read"))?;
     Ok(Segment {
-        id: segment_id(get(row, 0)?),
-        thread: thread_id(get(row, 1)?, get(row, 2)?)?,
-        first: position(get(row, 3)?),
+        id: segment_id(get(row, at)?),
+        thread: thread_id(get(row, at + 1)?, get(row, at + 2)?)?,
+        first: position(get(row, at + 3)?),
         link,
         birth,
-        created: Timestamp::from_micros(get(row, 10)?),
+        created: Timestamp::from_micros(get(row, at + 10)?),
     })
 }
 

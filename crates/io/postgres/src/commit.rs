@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use deadpool_postgres::Object;
 use threadkeep_model::{
-    Account, Advanced, BlobId, Commit, Committed, Create, Head, Kind, Lease, NewEntry, ThreadCommit, ThreadId,
+    Account, Advanced, BlobId, Body, Commit, Committed, Create, Head, Kind, Lease, NewEntry, ThreadCommit, ThreadId,
     Timestamp, Write, advance, born,
 };
+use threadkeep_store::terms::Filing;
 use threadkeep_store::{KeyQuery, KeyRow, Result, SegmentRow, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -16,7 +17,7 @@ use crate::clock::NOW;
 use crate::codec::{
     self, HEAD_COLUMNS, HEAD_WIDTH, LEASE_COLUMNS, LEASE_WIDTH, get, head, key, lease, segment_key, thread_id,
 };
-use crate::connect::{key_lock, thread_lock};
+use crate::connect::{give_back, key_lock, thread_lock};
 use crate::error::{from_commit, from_postgres};
 use crate::fences;
 use crate::keys;
@@ -48,27 +49,42 @@ struct Found {
 }
 
 /// A transaction that was begun. If it is dropped, its connection goes with it, and the server takes all back.
-pub(crate) struct Transaction(Option<Object>);
+pub(crate) struct Transaction {
+    client: Option<Object>,
+    /// Bytes of its longest message, about.
+    sent_bytes: usize,
+}
 
 impl Transaction {
     pub(crate) fn begun(client: Object) -> Self {
-        Self(Some(client))
+        Self { client: Some(client), sent_bytes: 0 }
     }
 
     pub(crate) fn client(&self) -> &Object {
-        self.0.as_ref().expect("it is there until it ends")
+        self.client.as_ref().expect("it is there until it ends")
+    }
+
+    /// It sends these bodies in one message.
+    pub(crate) fn sends<'a>(&mut self, bodies: impl Iterator<Item = &'a Body>) {
+        let inline = |body: &Body| match body {
+            Body::Inline(bytes) => bytes.len(),
+            Body::Blob(_) | Body::Absent | Body::Damaged => 0,
+        };
+        self.sent_bytes = bodies.map(inline).sum();
     }
 
     /// It was ended by a statement of its own: the connection goes back.
     pub(crate) fn ended(mut self) {
-        drop(self.0.take());
+        if let Some(client) = self.client.take() {
+            give_back(client, self.sent_bytes);
+        }
     }
 
     /// Ends it, and gives the connection back.
     pub(crate) async fn end(mut self, how: &str) -> Result<(), tokio_postgres::Error> {
-        if let Some(client) = self.0.take() {
+        if let Some(client) = self.client.take() {
             match client.batch_execute(how).await {
-                Ok(()) => {}
+                Ok(()) => give_back(client, self.sent_bytes),
                 Err(error) => {
                     drop(Object::take(client));
                     return Err(error);
@@ -81,7 +97,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if let Some(client) = self.0.take() {
+        if let Some(client) = self.client.take() {
             drop(Object::take(client));
         }
     }
@@ -91,7 +107,8 @@ impl Drop for Transaction {
 pub(crate) async fn apply(shared: &Shared, commit: &Commit) -> Result<Committed> {
     let client = shared.connections.get().await?;
     let actor = shared.actors.id(&client, &commit.caller).await?;
-    let transaction = Transaction::begun(client);
+    let mut transaction = Transaction::begun(client);
+    transaction.sends(commit.threads.iter().flat_map(ThreadCommit::entries).map(|entry| &entry.body));
     let asked = KeyQuery::of(commit);
     let found = look(transaction.client(), shared, commit, asked.as_ref()).await?;
     if let (Some(idempotency), Some(asked), Some(earlier)) = (&commit.idempotency, &asked, &found.earlier) {
@@ -122,15 +139,11 @@ async fn look(client: &Object, shared: &Shared, commit: &Commit, asked: Option<&
     let (mut heads, mut created) = (Vec::new(), Vec::new());
     let mut named: Vec<BlobId> = Vec::new();
     for thread in &commit.threads {
-        let (id, entries): (_, &[NewEntry]) = match thread {
-            ThreadCommit::Create(create) => (create.thread, &create.entries),
-            ThreadCommit::Write(write) => (write.thread, &write.entries),
-            ThreadCommit::Delete { thread, .. } => (*thread, &[]),
-        };
+        let id = thread.thread();
         let is_new = matches!(thread, ThreadCommit::Create(_));
         if is_new { &mut created } else { &mut heads }.push(key(id));
         locks.push(thread_lock(key(id)));
-        named.extend(entries.iter().flat_map(|entry| &entry.blobs));
+        named.extend(thread.entries().iter().flat_map(|entry| &entry.blobs));
     }
     // Threads that are created have a lock each, so two creations under one key need another one in common.
     if let Some(asked) = asked.filter(|asked| asked.thread == KeyQuery::NEW) {
@@ -276,7 +289,8 @@ async fn write(
     for step in steps {
         match step {
             Step::Create(create, advanced) => {
-                rows.thread(create.thread, &create.account, advanced.created(), &advanced.head, &create.record);
+                let (created, head) = (advanced.created(), &advanced.head);
+                rows.thread(create.thread, &create.account, created, head, &create.record, Filing::Later);
                 if let Some(segment) = &advanced.opened {
                     let origin = Some((create.account.clone(), create.record.clone()));
                     rows.segment(&SegmentRow { segment: segment.clone(), origin });

@@ -20,7 +20,7 @@ use crate::schema;
 use crate::url::PostgresUrl;
 
 /// Settings of every connection, beside how long anything may take.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("default_transaction_isolation", "read committed"),
     ("client_min_messages", "error"),
     // Statements keep the plan that goes by an index, however full the tables were when they were first used.
@@ -28,6 +28,9 @@ const SETTINGS: [(&str, &str); 7] = [
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
     ("enable_hashjoin", "off"),
+    // Where one thread has most of the rows, as with its forks, the planner would read whole tables to look up a few.
+    ("enable_mergejoin", "off"),
+    ("enable_material", "off"),
     ("jit", "off"),
 ];
 
@@ -42,6 +45,16 @@ fn limits(call: Duration) -> [(&'static str, String); 3] {
         ("lock_timeout", millis(call * 4 / 5)),
         ("idle_in_transaction_session_timeout", millis(call / 2)),
     ]
+}
+
+/// Bytes of a message after which its connection is closed: a connection keeps room for the longest message that it sent.
+const MESSAGE_BYTES_KEPT: usize = 2 << 20;
+
+/// Gives a connection back that has sent a message of so many bytes.
+pub(crate) fn give_back(client: Object, sent_bytes: usize) {
+    if sent_bytes > MESSAGE_BYTES_KEPT {
+        drop(Object::take(client));
+    }
 }
 
 /// Connections to one server.
@@ -184,6 +197,11 @@ pub(crate) fn upkeep_lock(schema: &str) -> i64 {
     UPKEEP_TAG | number(schema.as_bytes())
 }
 
+/// The key of the lock under which threads are filed for lists.
+pub(crate) fn filing_lock(schema: &str) -> i64 {
+    FILING_TAG | number(schema.as_bytes())
+}
+
 /// The key of the lock on an idempotency key.
 pub(crate) fn key_lock(query: &KeyQuery) -> i64 {
     KEY_TAG | number(format!("{}\n{}", query.account.as_str(), query.key.as_str()).as_bytes())
@@ -199,7 +217,8 @@ pub(crate) fn thread_lock(key: i64) -> i64 {
     THREAD_TAG | key
 }
 
-/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH", "TI" and "TK" in ASCII.
+/// Locks of PostgreSQL are numbers that all programs on a database share. Ours begin with "TH", "TI", "TK" and "TF" in ASCII.
 const THREAD_TAG: i64 = 0x5448 << 48;
 const UPKEEP_TAG: i64 = 0x5449 << 48;
 const KEY_TAG: i64 = 0x544b << 48;
+const FILING_TAG: i64 = 0x5446 << 48;

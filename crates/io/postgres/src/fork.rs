@@ -10,6 +10,7 @@ use threadkeep_model::{
     Body, Commit, Committed, Create, Derived, Kind, NewEntry, Position, RelationKind, ThreadCommit, Write, born,
     strip_nulls,
 };
+use threadkeep_store::terms::Filing;
 use threadkeep_store::{Result, SegmentRow};
 
 use crate::Shared;
@@ -65,7 +66,7 @@ impl<'a> Fork<'a> {
         // The first number in the feed is that of the parent's entry.
         let mut rows = Rows::after(1);
         let Create { thread, account, record, .. } = self.create;
-        rows.thread(*thread, account, child.created(), &child.head, record);
+        rows.thread(*thread, account, child.created(), &child.head, record, Filing::Later);
         if let Some(segment) = &child.opened {
             rows.segment(&SegmentRow { segment: segment.clone(), origin: Some((account.clone(), record.clone())) });
         }
@@ -120,8 +121,7 @@ impl Shared {
     /// Commits a fork on a line. None if it has to go the longer way.
     pub(crate) async fn quick_fork(self: &Arc<Self>, commit: &Commit) -> Result<Option<Committed>> {
         let Some(fork) = Fork::of(commit) else { return Ok(None) };
-        // Appends to the parent that wait go first, and lines are as many as calls of appends.
-        let Some(_underway) = self.begin_alone(key(fork.write.thread)) else { return Ok(None) };
+        let Some(_underway) = self.begin_fork(key(fork.write.thread)) else { return Ok(None) };
         let mut line = self.line().await?;
         let actor = self.actor(&commit.caller).await?;
         // After an error the line is dropped, and the server takes back what it holds of it.

@@ -8,7 +8,7 @@ WITH h AS (
       AND pg_try_advisory_xact_lock_shared($15) AND pg_try_advisory_xact_lock($16) AND pg_try_advisory_xact_lock($17)
     RETURNING *
 ), f AS MATERIALIZED (
-    SELECT feed_start() AS start FROM h
+    SELECT (pg_current_xact_id()::text::bigint + meta.value) << 20 AS start FROM h, meta WHERE meta.key = 'feed_base'
 ), listed AS (
     UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
 ), written AS (

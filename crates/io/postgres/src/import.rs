@@ -28,7 +28,8 @@ impl Shared {
             }
         }
         drop(client);
-        let transaction = self.alone().await?;
+        let mut transaction = self.alone().await?;
+        transaction.sends(batch.entries.iter().map(|imported| &imported.entry.body));
         let client = transaction.client();
         put_blobs(client, batch.blobs.iter()).await.map_err(from_postgres)?;
         let here = Here::look(client, batch).await?;

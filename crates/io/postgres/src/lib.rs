@@ -23,6 +23,7 @@ mod driven;
 mod error;
 mod feed;
 mod fences;
+mod filing;
 mod fork;
 mod import;
 mod items;
@@ -37,6 +38,7 @@ mod read;
 mod rebuild;
 mod registry;
 mod replicas;
+mod roots;
 mod schema;
 mod shelves;
 mod snapshot;
@@ -53,7 +55,7 @@ use std::sync::atomic::AtomicI64;
 
 use threadkeep_model::{
     Account, Checkpoint, Commit, Committed, Head, ItemKind, MessageId, Position, QueuedId, Relation, Segment,
-    SegmentId, Thread, ThreadId, ThreadName, Visibility,
+    SegmentId, Thread, ThreadCommit, ThreadId, ThreadName, Visibility,
 };
 use threadkeep_store::{
     Behind, BoxFuture, CellPage, CellQuery, ChangeQuery, ChangeRow, EntryQuery, Feed, FeedCursor, FeedItem, Item,
@@ -67,10 +69,12 @@ use crate::append::{Append, Appends};
 use crate::bound::Leaves;
 pub use crate::clock::Clock;
 use crate::clock::StoreTime;
-use crate::codec::Actors;
-use crate::connect::{Connections, upkeep_lock};
+use crate::codec::{Actors, key};
+use crate::connect::{Connections, filing_lock, upkeep_lock};
+use crate::filing::Filer;
 use crate::fork::Fork;
 use crate::quick::{Lines, Listed};
+use crate::roots::Roots;
 pub use crate::url::PostgresUrl;
 pub use crate::visit::visit;
 
@@ -109,12 +113,16 @@ struct Shared {
     appends: Appends,
     lines: Lines,
     listed: Listed,
+    roots: Roots,
     signals: Signals,
     clock: Clock,
     /// What time the server has.
     time: StoreTime,
     /// The lock of which every writer has a share.
     upkeep_lock: i64,
+    /// The lock of those who write terms of threads that they did not make or change.
+    filing_lock: i64,
+    filer: Filer,
     news: mpsc::Sender<ThreadId>,
     /// Tells our own notifications from those of others.
     process: u64,
@@ -176,21 +184,25 @@ impl PostgresStore {
 impl Shared {
     /// Opens the store on the runtime in which it is awaited.
     async fn open(url: PostgresUrl, clock: Clock) -> Result<Arc<Self>> {
-        let upkeep_lock = upkeep_lock(&url.schema);
+        let (upkeep_lock, filing_lock) = (upkeep_lock(&url.schema), filing_lock(&url.schema));
         let (connections, time) = Connections::open(url).await?;
         let (news, heard) = mpsc::channel(NEWS_MAX);
+        let (filer, looks) = Filer::new();
         let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
         let shared = Arc::new(Self {
             runtime: Handle::current(),
-            appends: Appends::in_calls(connections.url.lines()),
+            appends: Appends::on(connections.url.lines()),
             actors: Actors::on(&connections.timeline),
             listed: Listed::on(&connections.timeline),
+            roots: Roots::on(&connections.timeline),
             connections,
             lines: Lines::default(),
             signals: Signals::default(),
             clock,
             time,
             upkeep_lock,
+            filing_lock,
+            filer,
             news,
             process: u64::from(std::process::id()) << 32 | u64::from(nanos),
             shown: AtomicI64::new(-1),
@@ -200,15 +212,33 @@ impl Shared {
             silent: watch::Sender::new(false),
         });
         news::start(&shared, heard);
+        tokio::spawn(filing::keep_filing(Arc::downgrade(&shared), looks));
         Ok(shared)
     }
 }
 
 impl Shared {
-    /// Tells followers of all threads of a commit.
-    fn tell_all(&self, commit: &Commit) {
+    /// Tells followers of all threads of a commit, and the filer of those that may wait from now on.
+    fn tell_all(&self, commit: &Commit, committed: &Committed) {
         fail::fail_point!("postgres-after-commit", |_| std::process::abort());
-        commit.threads.iter().for_each(|thread| self.tell(thread.thread()));
+        for thread in &commit.threads {
+            self.tell(thread.thread());
+            match thread {
+                // A repeated commit wrote nothing.
+                ThreadCommit::Create(_) | ThreadCommit::Write(_) if committed.replayed => {}
+                ThreadCommit::Create(create) => self.filer.arrived(key(create.thread)),
+                ThreadCommit::Write(write) if write.entries.is_empty() => {}
+                ThreadCommit::Write(write) => self.changed_at(key(write.thread), commit.time.minute()),
+                ThreadCommit::Delete { .. } => {}
+            }
+        }
+    }
+
+    /// A thread changed in this minute, or in a later one, and is listed there.
+    fn changed_at(&self, thread: i64, minute: i64) {
+        if self.listed.note(thread, minute) {
+            self.filer.arrived(thread);
+        }
     }
 }
 
@@ -241,13 +271,13 @@ impl Store for PostgresStore {
                 let (quick, fork) = (Arc::clone(&shared), commit.clone());
                 let forked = self.here(Leaves::Perhaps, async move { quick.quick_fork(&fork).await });
                 if let Some(committed) = forked.await? {
-                    shared.tell_all(&commit);
+                    shared.tell_all(&commit, &committed);
                     return Ok(committed);
                 }
             }
             self.run_write(async move {
                 let committed = commit::apply(&shared, &commit).await?;
-                shared.tell_all(&commit);
+                shared.tell_all(&commit, &committed);
                 Ok(committed)
             })
             .await
@@ -259,7 +289,7 @@ impl Store for PostgresStore {
     }
 
     fn thread(&self, name: ThreadName) -> BoxFuture<'_, Result<Option<Thread>>> {
-        reading!(self, |client, shared| read::thread(&client, name))
+        reading!(self, |client, shared| shared.roots.thread(&client, name))
     }
 
     fn threads(&self, threads: Vec<ThreadId>) -> BoxFuture<'_, Result<Vec<Thread>>> {
@@ -292,6 +322,9 @@ impl Store for PostgresStore {
     }
 
     fn chain(&self, segment: SegmentId, limit: usize) -> BoxFuture<'_, Result<Vec<Segment>>> {
+        if let Some(root) = self.shared.roots.chain(segment) {
+            return Box::pin(std::future::ready(Ok(root)));
+        }
         reading!(self, |client, shared| read::chain(&client, segment, limit))
     }
 
@@ -312,6 +345,9 @@ impl Store for PostgresStore {
     }
 
     fn left_out(&self, query: LeftOutQuery) -> BoxFuture<'_, Result<Vec<u64>>> {
+        if self.shared.roots.leave_none_out(&query) {
+            return Box::pin(std::future::ready(Ok(Vec::new())));
+        }
         reading!(self, |client, shared| read::left_out(&client, &query))
     }
 

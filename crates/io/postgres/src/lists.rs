@@ -13,6 +13,7 @@ use tokio_postgres::types::ToSql;
 use crate::codec::{self, get, key, limit, thread_columns};
 use crate::read::rows;
 use crate::statement::in_order;
+use crate::terms::UNFILED_SQL;
 
 pub(crate) async fn list(client: &Object, query: ListQuery) -> Result<Vec<Thread>> {
     Ok(run(client, ListRun::page(query)).await?.into_page())
@@ -288,6 +289,9 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>, he
             if matches!(scan.lane.drive, Drive::Moved | Drive::Unfiled) {
                 sql.push(" AND t.minute <> t.filed");
             }
+            if scan.lane.drive == Drive::Unfiled {
+                sql.push(&format!(" AND t.filed = {UNFILED_SQL}"));
+            }
         }
         Drive::Term { term, bucket } => {
             by_term(term, sql);
@@ -344,12 +348,13 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, only: Option<&str>, he
         sql.push(")");
     }
     for need in &scan.needs {
+        let (waits, bucket) = match need.bucket {
+            Bucket::Filed => (format!("t.filed = {UNFILED_SQL} OR "), "t.filed"),
+            Bucket::Born => (String::new(), "floor(t.created / 60000000.0)::bigint"),
+        };
         // Not EXISTS, which the planner may turn around, and begin with all that has the term.
-        sql.bind(" AND (SELECT true FROM terms x WHERE x.term = ANY(", need.any_of.clone());
-        sql.push(match need.bucket {
-            Bucket::Filed => ") AND x.bucket = t.filed AND x.thread = t.id LIMIT 1)",
-            Bucket::Born => ") AND x.bucket = floor(t.created / 60000000.0)::bigint AND x.thread = t.id LIMIT 1)",
-        });
+        sql.bind(&format!(" AND ({waits}(SELECT true FROM terms x WHERE x.term = ANY("), need.any_of.clone());
+        sql.push(&format!(") AND x.bucket = {bucket} AND x.thread = t.id LIMIT 1))"));
     }
 }
 

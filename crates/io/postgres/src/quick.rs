@@ -45,8 +45,8 @@ struct Prepared {
     many: Statement,
     many_unlisted: Statement,
     commit: Statement,
-    /// Prepared with the first fork.
-    fork: Option<Statement>,
+    /// Those of forks, each with its text: of children without terms, and of children with some. Prepared when first used.
+    forks: Vec<(String, Statement)>,
 }
 
 /// Minutes under which threads are listed at the least. They only grow, so a thread that was listed under this minute
@@ -62,14 +62,16 @@ impl Listed {
         self.0.with(|listed| listed.get(&thread).is_some_and(|listed| *listed >= minute))
     }
 
-    fn note(&self, thread: i64, minute: i64) {
+    /// Whether that was not known.
+    pub(crate) fn note(&self, thread: i64, minute: i64) -> bool {
         const THREADS_MAX: usize = 10_000;
         self.0.with(|listed| {
             if listed.len() >= THREADS_MAX {
                 listed.clear();
             }
-            listed.insert(thread, minute);
-        });
+            let before = listed.insert(thread, minute);
+            before.is_none_or(|before| before < minute)
+        })
     }
 }
 
@@ -162,7 +164,7 @@ impl Line {
                 many: client.prepare(&MANY).await?,
                 many_unlisted: client.prepare(&MANY_UNLISTED).await?,
                 commit: client.prepare("COMMIT").await?,
-                fork: None,
+                forks: Vec::new(),
             })
         };
         let statements = driven.drive(prepare).await.map_err(|error| connections.unreachable(error))?;
@@ -186,24 +188,26 @@ impl Line {
         }
         let row = self.driven.drive(self.client.query_opt(&self.statements.quick_locking, &params)).await?;
         if row.is_some() {
-            shared.listed.note(append.thread(), minute);
+            shared.changed_at(append.thread(), minute);
         }
         Ok(row)
     }
 
-    /// The statement of a fork, which is the same for all, and a transaction by itself.
+    /// The statement of a fork, and a transaction by itself.
     pub(crate) async fn fork(
         &mut self,
         fork: &crate::statement::Statement<'_>,
     ) -> Result<Option<Row>, tokio_postgres::Error> {
-        let statement = match &self.statements.fork {
-            Some(prepared) => prepared,
+        let known = self.statements.forks.iter().position(|(sql, _)| sql == fork.sql());
+        let at = match known {
+            Some(at) => at,
             None => {
                 let prepared = self.driven.drive(self.client.prepare(fork.sql())).await?;
-                self.statements.fork.insert(prepared)
+                self.statements.forks.push((fork.sql().to_owned(), prepared));
+                self.statements.forks.len() - 1
             }
         };
-        self.driven.drive(self.client.query_opt(statement, fork.params())).await
+        self.driven.drive(self.client.query_opt(&self.statements.forks[at].1, fork.params())).await
     }
 
     /// One statement for appends to as many threads.
@@ -255,7 +259,7 @@ impl Line {
             let number: i64 = row.get(HEAD_WIDTH);
             let at = usize::try_from(number - 1).unwrap_or(usize::MAX);
             if let (Some(append), Some(place)) = (appends.get(at), written.get_mut(at)) {
-                shared.listed.note(append.thread(), append.0.time.minute());
+                shared.changed_at(append.thread(), append.0.time.minute());
                 *place = Some(row);
             }
         }
@@ -287,7 +291,7 @@ impl Line {
         // Those of the beginning, the locks and the end say nothing.
         let rows: Vec<Option<Row>> = answers.into_iter().skip(2).take(appends.len()).collect();
         for (append, _) in appends.iter().zip(&rows).filter(|(_, row)| row.is_some()) {
-            shared.listed.note(append.thread(), append.0.time.minute());
+            shared.changed_at(append.thread(), append.0.time.minute());
         }
         Ok(rows)
     }

@@ -23,6 +23,7 @@ impl Shared {
     pub(crate) async fn rebuild(&self, progress: &Progress) -> Result<()> {
         let transaction = self.alone().await?;
         let client = transaction.client();
+        rows(client, "SELECT pg_advisory_xact_lock($1)", &[&self.filing_lock]).await?;
         for table in ["changes", "relations", "checkpoints", "items", "aliases", "cells"] {
             rows(client, &format!("DELETE FROM {table}"), &[]).await?;
         }

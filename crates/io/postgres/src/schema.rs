@@ -16,7 +16,7 @@ use crate::url::PostgresUrl;
 const SERVER_MIN: u32 = 15;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     include_str!("schema.sql"),
     include_str!("items.sql"),
     include_str!("lists.sql"),
@@ -33,6 +33,7 @@ const MIGRATIONS: [&str; 16] = [
     include_str!("due.sql"),
     include_str!("elsewhere.sql"),
     include_str!("frozen.sql"),
+    include_str!("unfiled.sql"),
 ];
 
 /// The version that made the tables of lists.

@@ -10,6 +10,7 @@ use threadkeep_store::{BoxFuture, Reshelving, Result, Shelves, StoreError, Volum
 use tokio_postgres::Row;
 
 use crate::codec::{account, get};
+use crate::connect::give_back;
 use crate::error::from_postgres;
 use crate::read::rows;
 use crate::upkeep::unhurried;
@@ -106,6 +107,7 @@ impl Shelves for PostgresStore {
                     .map_err(from_postgres)?;
             }
             transaction.commit().await.map_err(from_postgres)?;
+            give_back(client, change.add.iter().map(|volume| volume.content.len()).max().unwrap_or(0));
             Ok(true)
         })
     }

@@ -22,25 +22,32 @@ const IDLE_MAX: &str = "1h";
 const OF_ACCOUNT: &str =
     "(current_setting('threadkeep.account') = '' OR t.account = current_setting('threadkeep.account'))";
 
-/// Begins a statement with `living`, the segments of threads that are asked for, and `seen`, how far they see segments of
-/// other threads.
-pub(crate) fn living_and_seen() -> String {
+/// Begins a statement with `living`, the segments of threads that are asked for, and `ways`, in which living threads see
+/// segments of other threads: a row for each path to one.
+///
+/// Whether a parent is living is looked up, one by one: a join with `living` would compare each with each, because nobody
+/// can tell beforehand how many there are.
+pub(crate) fn living_and_ways() -> String {
+    let of_living = format!(
+        "FROM segments p JOIN threads t ON t.id = p.thread AND t.rest = p.rest JOIN heads h ON h.thread = t.id
+         WHERE {OF_ACCOUNT} AND (p.id = h.segment OR p.first <= h.version)"
+    );
     format!(
         "WITH RECURSIVE living AS MATERIALIZED (
-             SELECT s.id, s.parent, s.messages, s.changes, s.files, s.vals, h.version FROM segments s
-             JOIN threads t ON t.id = s.thread AND t.rest = s.rest JOIN heads h ON h.thread = t.id
-             WHERE {OF_ACCOUNT} AND (s.id = h.segment OR s.first <= h.version)),
+             SELECT p.id, p.parent, p.messages, p.changes, p.files, p.vals, h.version {of_living}),
          ways (id, messages, changes, files, vals) AS (
              SELECT l.parent, l.messages, l.changes, l.files, l.vals FROM living l
-             WHERE l.parent IS NOT NULL AND NOT EXISTS (SELECT 1 FROM living p WHERE p.id = l.parent)
+             WHERE l.parent IS NOT NULL AND NOT EXISTS (SELECT 1 {of_living} AND p.id = l.parent OFFSET 0)
              UNION
              SELECT s.parent, least(s.messages, w.messages), least(s.changes, w.changes), least(s.files, w.files),
                  least(s.vals, w.vals) FROM ways w JOIN segments s ON s.id = w.id
-             WHERE s.parent IS NOT NULL AND NOT EXISTS (SELECT 1 FROM living p WHERE p.id = s.parent)),
-         seen AS (SELECT id, max(messages) AS messages, max(changes) AS changes, max(files) AS files, max(vals) AS vals
-             FROM ways GROUP BY id)"
+             WHERE s.parent IS NOT NULL AND NOT EXISTS (SELECT 1 {of_living} AND p.id = s.parent OFFSET 0))"
     )
 }
+
+/// How far a segment is seen that several ways lead to.
+pub(crate) const FURTHEST: &str =
+    "max(messages) AS messages, max(changes) AS changes, max(files) AS files, max(vals) AS vals";
 
 /// Begins a transaction that sees one moment, for the threads of an account or of all.
 pub(crate) async fn moment(shared: &Shared, account: Option<&Account>) -> Result<Transaction> {
@@ -69,9 +76,9 @@ async fn declare(client: &Object) -> Result<()> {
     let sql = format!(
         "DECLARE seen_segments NO SCROLL CURSOR FOR {} SELECT {}, x.head, x.messages, x.changes, x.files, x.vals
          FROM (SELECT id, version AS head, 0 AS messages, 0 AS changes, 0 AS files, 0 AS vals FROM living
-               UNION ALL SELECT id, NULL, messages, changes, files, vals FROM seen) x
+               UNION ALL SELECT id, NULL, {FURTHEST} FROM ways GROUP BY id) x
          JOIN segments s ON s.id = x.id ORDER BY s.first, s.record IS NULL, s.id",
-        living_and_seen(),
+        living_and_ways(),
         codec::of_table("s", SEGMENT_COLUMNS)
     );
     client.batch_execute(&sql).await.map_err(from_postgres)
@@ -82,9 +89,9 @@ impl ServerSnapshot {
         let transaction = moment(&shared, account.as_ref()).await?;
         let client = transaction.client();
         let counts = format!(
-            "{} SELECT (SELECT count(*) FROM living) + (SELECT count(*) FROM seen),
+            "{} SELECT (SELECT count(*) FROM living) + (SELECT count(DISTINCT id) FROM ways),
                  (SELECT count(*) FROM threads t WHERE {OF_ACCOUNT}), (SELECT count(*) FROM entries)",
-            living_and_seen()
+            living_and_ways()
         );
         let counts = client.query_one(&counts, &[]).await.map_err(from_postgres)?;
         let count = |at: usize| get::<i64>(&counts, at).map(|count| count as u64);

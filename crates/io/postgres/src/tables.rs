@@ -7,12 +7,13 @@ use threadkeep_model::{
     Account, Actor, BlobId, Body, Derived, Head, Kind, Record, Tally, Thread, ThreadId, Timestamp, strip_nulls,
 };
 use threadkeep_store::sum::{bytes_sum, chunk_place, content_sum, entry_sum};
+use threadkeep_store::terms::Filing;
 use threadkeep_store::{CHUNK_BYTES, Result, SegmentRow, StoreError};
 
 use crate::codec::{key, rest, sealed_record, segment_key, tally_numbers, work_bytes};
 use crate::derived::DerivedRows;
-use crate::statement::{Place, Statement, run};
-use crate::terms::ListedRows;
+use crate::statement::{Place, Statement, run, side_by_side};
+use crate::terms::{ListedRows, OwnTerms};
 
 /// The values of the row of an entry.
 pub(crate) struct EntryRow<'a> {
@@ -40,6 +41,7 @@ pub(crate) struct Rows {
     records: Records,
     new_listed: ListedRows,
     listed: ListedRows,
+    changed: OwnTerms,
     buried: Vec<(ThreadId, Timestamp, i32)>,
 }
 
@@ -88,6 +90,7 @@ struct Threads {
     created: Vec<i64>,
     records: Records,
     heads: Heads,
+    filed: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -224,9 +227,19 @@ impl Rows {
     }
 
     /// A thread that was not there.
-    pub(crate) fn thread(&mut self, id: ThreadId, account: &Account, created: Timestamp, head: &Head, record: &Record) {
-        self.new_listed.push(key(id), account, created, Some(head.updated.minute()), record);
+    pub(crate) fn thread(
+        &mut self,
+        id: ThreadId,
+        account: &Account,
+        created: Timestamp,
+        head: &Head,
+        record: &Record,
+        filing: Filing,
+    ) {
+        let filed = filing.under(head.updated.minute());
+        self.new_listed.push(key(id), account, created, filed, record);
         let rows = &mut self.threads;
+        rows.filed.push(filed);
         rows.id.push(key(id));
         rows.rest.push(rest(id));
         rows.created.push(created.as_micros());
@@ -236,7 +249,8 @@ impl Rows {
 
     /// The same for one that is imported.
     pub(crate) fn imported(&mut self, thread: &Thread) {
-        self.thread(thread.id, &thread.account, thread.created, &thread.head, &thread.record);
+        let Thread { id, account, created, head, record } = thread;
+        self.thread(*id, account, *created, head, record, Filing::Now);
     }
 
     /// Where a thread stands now.
@@ -246,7 +260,7 @@ impl Rows {
 
     /// The present record of a thread with this owner and birth.
     pub(crate) fn record(&mut self, thread: ThreadId, account: &Account, created: Timestamp, record: &Record) {
-        self.listed.push(key(thread), account, created, None, record);
+        self.listed.push_changed(key(thread), account, created, record, &mut self.changed);
         self.records.push(thread, record);
     }
 
@@ -268,7 +282,8 @@ impl Rows {
         self.push_entries(&mut statements);
         statements.extend(self.derived.statements("feed_start()", &checkpoints));
         self.push_heads(&mut statements);
-        statements.extend(self.listed.new_terms());
+        statements.extend(self.changed.unfile());
+        statements.extend(self.listed.terms(""));
         let ids: Vec<i64> = self.buried.iter().map(|(id, ..)| key(*id)).collect();
         let rests: Vec<Vec<u8>> = self.buried.iter().map(|(id, ..)| rest(*id)).collect();
         let times: Vec<i64> = self.buried.iter().map(|(_, time, _)| time.as_micros()).collect();
@@ -300,13 +315,14 @@ impl Rows {
             return;
         }
         let [messages, changes, files, values] = &rows.bounds;
+        let columns = "n integer, id bigint, thread bigint, rest bytea, first bigint, parent bigint, messages bigint,
+            changes bigint, files bigint, vals bigint, birth bytea, created bigint, account text, record text";
         statements.push(Statement::new(
-            "INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files, u.vals,
-                 u.birth, u.created, f.start + u.n, u.account, u.record
-             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[],
-                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bigint[], $13::text[],
-                 $14::text[]) AS u(n, id, thread, rest, first, parent, messages, changes, files, vals, birth, created,
-                 account, record)",
+            format!(
+                "INSERT INTO segments SELECT u.id, u.thread, u.rest, u.first, u.parent, u.messages, u.changes, u.files,
+                     u.vals, u.birth, u.created, f.start + u.n, u.account, u.record FROM f, {}",
+                side_by_side(columns, rows.id.len())
+            ),
             vec![
                 &rows.n,
                 &rows.id,
@@ -332,17 +348,18 @@ impl Rows {
             return;
         }
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &rows.tally;
+        let columns = "n integer, segment bigint, position bigint, time bigint, actor bigint, ordinals bigint,
+            inserted bigint, deleted bigint, last_change bigint, steps bigint, bytes bigint, last_user bigint, kind smallint,
+            format smallint, role smallint, depth smallint, silent boolean, cause text, body bytea, large bytea,
+            last_state bigint, work bytea, sum bigint";
         statements.push(Statement::new(
-            "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
-             INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
-                 u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
-                 u.cause, u.body, u.large, u.last_state, u.work, u.sum
-             FROM f, unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::smallint[],
-                 $14::smallint[], $15::smallint[], $16::smallint[], $17::boolean[], $18::text[], $19::bytea[],
-                 $20::bytea[], $21::bigint[], $22::bytea[], $23::bigint[]) AS u(n, segment, position, time, actor, ordinals, inserted, deleted,
-                 last_change, steps, bytes, last_user, kind, format, role, depth, silent, cause, body, large,
-                 last_state, work, sum)",
+            format!(
+                "WITH f AS MATERIALIZED (SELECT feed_start() AS start)
+                 INSERT INTO entries SELECT f.start + u.n, u.segment, u.position, u.time, u.actor, u.ordinals, u.inserted,
+                     u.deleted, u.last_change, u.steps, u.bytes, u.last_user, u.kind, u.format, u.role, u.depth, u.silent,
+                     u.cause, u.body, u.large, u.last_state, u.work, u.sum FROM f, {}",
+                side_by_side(columns, rows.n.len())
+            ),
             vec![
                 &rows.n,
                 &rows.segment,
@@ -385,12 +402,15 @@ impl Rows {
             return;
         }
         let (records, heads, listed) = (&rows.records, &rows.heads, &self.new_listed);
+        let columns = "id bigint, rest bytea, account text, archived boolean, agent text, main bigint, created bigint,
+            minute bigint, record text, project text, lifecycle smallint, visibility smallint, parent bigint, filed bigint";
         statements.push(Statement::new(
-            "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, filed)
-             SELECT u.* FROM f, unnest($1::bigint[], $2::bytea[], $3::text[], $4::boolean[], $5::text[], $6::bigint[],
-                 $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::smallint[], $12::smallint[], $13::bigint[],
-                 $8::bigint[]) u",
+            format!(
+                "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
+                     visibility, parent, filed)
+                 SELECT u.* FROM f, {}",
+                side_by_side(columns, rows.id.len())
+            ),
             vec![
                 &rows.id,
                 &rows.rest,
@@ -405,15 +425,20 @@ impl Rows {
                 &listed.lifecycle,
                 &listed.visibility,
                 &listed.parent,
+                &rows.filed,
             ],
         ));
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
+        let columns = "thread bigint, rest bytea, version bigint, segment bigint, era bigint, fence bigint,
+            updated bigint, ordinals bigint, inserted bigint, deleted bigint, last_change bigint, steps bigint,
+            bytes bigint, last_user bigint, last_state bigint, work bytea";
         statements.push(Statement::new(
-            "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
-                 steps, bytes, last_user, last_state, work)
-             SELECT u.* FROM f, unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-                 $14::bigint[], $15::bigint[], $16::bytea[]) u",
+            format!(
+                "INSERT INTO heads (thread, rest, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change,
+                     steps, bytes, last_user, last_state, work)
+                 SELECT u.* FROM f, {}",
+                side_by_side(columns, rows.id.len())
+            ),
             vec![
                 &heads.thread,
                 &rows.rest,
@@ -439,17 +464,18 @@ impl Rows {
         let heads = &self.heads;
         if !heads.thread.is_empty() {
             let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
+            let columns = "thread bigint, version bigint, segment bigint, era bigint, fence bigint, updated bigint,
+                ordinals bigint, inserted bigint, deleted bigint, last_change bigint, steps bigint, bytes bigint,
+                last_user bigint, last_state bigint, work bytea";
             statements.push(Statement::new(
-                "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
-                     updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
-                     last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user,
-                     last_state = u.last_state, work = u.work
-                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                     $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-                     $14::bigint[], $15::bytea[])
-                     AS u(thread, version, segment, era, fence, updated, ordinals, inserted, deleted, last_change, steps,
-                     bytes, last_user, last_state, work)
-                 WHERE h.thread = u.thread",
+                format!(
+                    "UPDATE heads h SET version = u.version, segment = u.segment, era = u.era, fence = u.fence,
+                         updated = u.updated, ordinals = u.ordinals, inserted = u.inserted, deleted = u.deleted,
+                         last_change = u.last_change, steps = u.steps, bytes = u.bytes, last_user = u.last_user,
+                         last_state = u.last_state, work = u.work
+                     FROM {} WHERE h.thread = u.thread",
+                    side_by_side(columns, heads.thread.len())
+                ),
                 vec![
                     &heads.thread,
                     &heads.version,
@@ -469,21 +495,25 @@ impl Rows {
                 ],
             ));
             statements.push(Statement::new(
-                "UPDATE threads t SET minute = u.minute FROM unnest($1::bigint[], $2::bigint[]) AS u(id, minute)
-                 WHERE t.id = u.id AND t.minute <> u.minute",
+                format!(
+                    "UPDATE threads t SET minute = u.minute FROM {} WHERE t.id = u.id AND t.minute <> u.minute",
+                    side_by_side("id bigint, minute bigint", heads.thread.len())
+                ),
                 vec![&heads.thread, &heads.minute],
             ));
         }
         let records = &self.records;
         if !records.id.is_empty() {
+            let columns = "id bigint, archived boolean, agent text, main bigint, record text, project text,
+                lifecycle smallint, visibility smallint, parent bigint, account text";
             statements.push(Statement::new(
-                "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
-                     project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
-                     account = u.account
-                 FROM unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
-                     $7::smallint[], $8::smallint[], $9::bigint[], $10::text[])
-                     AS u(id, archived, agent, main, record, project, lifecycle, visibility, parent, account)
-                 WHERE t.id = u.id",
+                format!(
+                    "UPDATE threads t SET archived = u.archived, agent = u.agent, main = u.main, record = u.record,
+                         project = u.project, lifecycle = u.lifecycle, visibility = u.visibility, parent = u.parent,
+                         account = u.account
+                     FROM {} WHERE t.id = u.id",
+                    side_by_side(columns, records.id.len())
+                ),
                 vec![
                     &records.id,
                     &records.archived,

@@ -2,13 +2,17 @@
 
 use deadpool_postgres::Object;
 use threadkeep_model::{Account, Record, Thread, Timestamp};
-use threadkeep_store::terms::{Terms, filed};
+use threadkeep_store::terms::{Terms, UNFILED};
 use threadkeep_store::{Result, lifecycle_code, visibility_code};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::codec::{self, get, key, limit, thread_columns};
 use crate::read::rows;
 use crate::statement::Statement;
+
+/// [`UNFILED`] in SQL, where the plain number would not be a `bigint`.
+pub(crate) const UNFILED_SQL: &str = "'-9223372036854775808'::bigint";
 
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
@@ -29,6 +33,52 @@ CREATE INDEX threads_parent_created ON threads (account, archived, parent, creat
 CREATE INDEX threads_main_created ON threads (account, archived, main, created) WHERE main IS NOT NULL;
 ";
 
+/// The rows of `thread_terms`: the terms of each thread, as they are in `terms`. Arrays as text, since arrays of arrays
+/// cannot differ in length.
+#[derive(Default)]
+pub(crate) struct OwnTerms {
+    thread: Vec<i64>,
+    by_change: Vec<String>,
+    by_birth: Vec<String>,
+}
+
+impl OwnTerms {
+    fn push(&mut self, thread: i64, by_change: &[i32], by_birth: &[i32]) {
+        let text = |terms: &[i32]| format!("{{{}}}", terms.iter().map(i32::to_string).collect::<Vec<_>>().join(","));
+        self.thread.push(thread);
+        self.by_change.push(text(by_change));
+        self.by_birth.push(text(by_birth));
+    }
+
+    fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
+        vec![&self.thread, &self.by_change, &self.by_birth]
+    }
+
+    /// For threads whose records changed, after those: terms that are others now go, and then the threads wait like new
+    /// ones.
+    pub(crate) fn unfile(&self) -> Vec<Statement<'_>> {
+        if self.thread.is_empty() {
+            return Vec::new();
+        }
+        let forget = Statement::new(
+            "SELECT forget_terms(array_agg(o.thread))
+             FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
+             JOIN thread_terms o ON o.thread = u.thread
+             WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (u.a::integer[], u.b::integer[])",
+            self.params(),
+        );
+        let wait = Statement::new(
+            format!(
+                "UPDATE threads t SET filed = {UNFILED_SQL}
+                 WHERE t.id = ANY($1) AND t.filed <> {UNFILED_SQL}
+                   AND NOT EXISTS (SELECT FROM thread_terms o WHERE o.thread = t.id)"
+            ),
+            vec![&self.thread],
+        );
+        vec![forget, wait]
+    }
+}
+
 /// The columns of `threads` that follow from records, and terms, gathered for many threads.
 #[derive(Default)]
 pub(crate) struct ListedRows {
@@ -38,78 +88,91 @@ pub(crate) struct ListedRows {
     pub(crate) lifecycle: Vec<i16>,
     pub(crate) visibility: Vec<i16>,
     pub(crate) parent: Vec<Option<i64>>,
-    /// Arrays as text, since arrays of arrays cannot differ in length.
-    own: [Vec<String>; 2],
+    own: OwnTerms,
     term: Vec<i32>,
-    /// None is the minute under which the thread is filed.
-    bucket: Vec<Option<i64>>,
+    bucket: Vec<i64>,
     thread: Vec<i64>,
 }
 
 impl ListedRows {
-    /// Adds a thread. If it is not said under which minute it is filed, its row says it.
-    pub(crate) fn push(&mut self, id: i64, account: &Account, created: Timestamp, filed: Option<i64>, record: &Record) {
+    /// Adds a thread that is filed under a minute, or [`UNFILED`].
+    pub(crate) fn push(&mut self, id: i64, account: &Account, created: Timestamp, filed: i64, record: &Record) {
+        self.push_columns(id, account, record);
+        self.push_terms(id, &Terms::of(account, created, record), created, filed);
+    }
+
+    /// Adds a thread whose record changed, with its terms as they should be. A thread that is not filed has only those of
+    /// its birth.
+    pub(crate) fn push_changed(
+        &mut self,
+        id: i64,
+        account: &Account,
+        created: Timestamp,
+        record: &Record,
+        changed: &mut OwnTerms,
+    ) {
         let terms = Terms::of(account, created, record);
+        changed.push(id, &terms.filed, &terms.born);
+        self.push_columns(id, account, record);
+        self.push_terms(id, &terms, created, UNFILED);
+    }
+
+    fn push_columns(&mut self, id: i64, account: &Account, record: &Record) {
         self.id.push(id);
         self.account.push(account.as_str().to_owned());
         self.project.push(record.project_id.clone());
         self.lifecycle.push(lifecycle_code(record.lifecycle));
         self.visibility.push(visibility_code(record.visibility));
         self.parent.push(record.parent_id.map(key));
-        for (column, terms) in self.own.iter_mut().zip([&terms.filed, &terms.born]) {
-            column.push(format!("{{{}}}", terms.iter().map(i32::to_string).collect::<Vec<_>>().join(",")));
+    }
+
+    /// Adds the terms alone.
+    pub(crate) fn push_terms(&mut self, id: i64, terms: &Terms, created: Timestamp, filed: i64) {
+        let by_change = if filed == UNFILED { &[] } else { &terms.filed[..] };
+        if !(by_change.is_empty() && terms.born.is_empty()) {
+            self.own.push(id, by_change, &terms.born);
         }
-        for (terms, bucket) in [(terms.filed, filed), (terms.born, Some(created.minute()))] {
-            self.bucket.extend(terms.iter().map(|_| bucket));
-            self.thread.extend(terms.iter().map(|_| id));
-            self.term.extend(terms);
+        for (term, bucket) in terms.rows(created, filed) {
+            self.term.push(term);
+            self.bucket.push(bucket);
+            self.thread.push(id);
         }
     }
 
-    /// The statements that write the terms, after the rows of the threads. `from` is another table to select from, whose
-    /// one row lets them write, with a comma.
+    /// Puts them in the order of their table: then rows of a page are written together.
+    pub(crate) fn sort_terms(&mut self) {
+        let rows = self.term.drain(..).zip(self.bucket.drain(..)).zip(self.thread.drain(..));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable();
+        for ((term, bucket), thread) in rows {
+            self.term.push(term);
+            self.bucket.push(bucket);
+            self.thread.push(thread);
+        }
+    }
+
+    /// The statements that write the terms of threads that have none, or the same. `from` is another table to select from,
+    /// whose one row lets them write, with a comma.
     pub(crate) fn terms(&self, from: &str) -> Vec<Statement<'_>> {
-        if self.id.is_empty() {
+        if self.term.is_empty() {
             return Vec::new();
         }
-        let [by_change, by_birth] = &self.own;
         let own = Statement::new(
             format!(
-                "INSERT INTO thread_terms AS o (thread, by_change, by_birth)
+                "INSERT INTO thread_terms (thread, by_change, by_birth)
                  SELECT u.thread, u.a::integer[], u.b::integer[]
-                 FROM {from}unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
-                 ON CONFLICT (thread) DO UPDATE SET by_change = excluded.by_change, by_birth = excluded.by_birth
-                 WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (excluded.by_change, excluded.by_birth)"
+                 FROM {from}unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b) ON CONFLICT DO NOTHING"
             ),
-            vec![&self.id, by_change, by_birth],
+            self.own.params(),
         );
         let terms = Statement::new(
             format!(
-                "INSERT INTO terms
-                 SELECT u.term, coalesce(u.bucket, (SELECT t.filed FROM threads t WHERE t.id = u.thread)), u.thread
-                 FROM {from}unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u(term, bucket, thread)
-                 ON CONFLICT DO NOTHING"
+                "INSERT INTO terms SELECT u.*
+                 FROM {from}unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u ON CONFLICT DO NOTHING"
             ),
             vec![&self.term, &self.bucket, &self.thread],
         );
         vec![own, terms]
-    }
-
-    /// The same for threads that may have had others before: those go first.
-    pub(crate) fn new_terms(&self) -> Vec<Statement<'_>> {
-        let mut statements = self.terms("");
-        if !statements.is_empty() {
-            let [by_change, by_birth] = &self.own;
-            let forget = Statement::new(
-                "SELECT forget_terms(array_agg(o.thread))
-                 FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u(thread, a, b)
-                 JOIN thread_terms o ON o.thread = u.thread
-                 WHERE (o.by_change, o.by_birth) IS DISTINCT FROM (u.a::integer[], u.b::integer[])",
-                vec![&self.id, by_change, by_birth],
-            );
-            statements.insert(0, forget);
-        }
-        statements
     }
 
     /// Writes the columns of threads, and their minutes.
@@ -145,7 +208,7 @@ pub(crate) async fn fill(client: &Client) -> Result<(), tokio_postgres::Error> {
         // A record that cannot be read is for the doctor to tell, and must not keep a store from being opened.
         for thread in found.iter().filter_map(|row| codec::thread(row).ok()) {
             let minute = thread.head.updated.minute();
-            new.push(key(thread.id), &thread.account, thread.created, Some(minute), &thread.record);
+            new.push(key(thread.id), &thread.account, thread.created, minute, &thread.record);
             minutes.push(minute);
         }
         new.set(client, &minutes).await?;
@@ -162,7 +225,8 @@ fn page() -> String {
 
 /// What is wrong with the rows that serve lists.
 pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
-    let (mut wrong, mut expected, mut after) = (Vec::new(), 0, -1i64);
+    let (mut wrong, mut after) = (Vec::new(), -1i64);
+    let (mut expected, mut expected_own) = (0, 0);
     loop {
         let found = rows(client, &page(), &[&after, &limit(WALKED_AT_ONCE)]).await?;
         let Some(last) = found.last() else { break };
@@ -170,13 +234,14 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
         let mut listed = ListedRows::default();
         for row in &found {
             let thread = codec::thread(row)?;
-            let filed = get(row, 5 + codec::HEAD_WIDTH + 8)?;
-            listed.push(key(thread.id), &thread.account, thread.created, Some(filed), &thread.record);
-            if !is_right(row, &thread, filed)? {
+            let filed = get(row, codec::THREAD_WIDTH + 8)?;
+            listed.push(key(thread.id), &thread.account, thread.created, filed, &thread.record);
+            if !is_right(row, &thread)? {
                 wrong.push(format!("thread {}: its row in lists is not what the thread says", thread.id));
             }
         }
         expected += listed.term.len() as i64;
+        expected_own += listed.own.thread.len() as i64;
         let sql = "SELECT t.id, t.rest, u.missing FROM (
                        SELECT u.thread, count(*) AS missing
                        FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS u(term, bucket, thread)
@@ -192,29 +257,28 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
                    LEFT JOIN thread_terms o ON o.thread = u.thread AND o.by_change = u.a::integer[]
                        AND o.by_birth = u.b::integer[]
                    WHERE o.thread IS NULL";
-        let [by_change, by_birth] = &listed.own;
-        for row in rows(client, sql, &[&listed.id, by_change, by_birth]).await? {
+        for row in rows(client, sql, &listed.own.params()).await? {
             let id = codec::thread_id(get(&row, 0)?, get(&row, 1)?)?;
             wrong.push(format!("thread {id}: its own terms in lists are not what the thread says"));
         }
         wrong.truncate(most);
     }
-    let found: i64 = match rows(client, "SELECT count(*) FROM terms", &[]).await?.first() {
-        Some(row) => get(row, 0)?,
-        None => 0,
-    };
-    if wrong.is_empty() && found != expected {
-        wrong.push(format!("lists have {found} terms, the threads {expected}"));
+    for (table, expected) in [("terms", expected), ("thread_terms", expected_own)] {
+        let found: i64 = match rows(client, &format!("SELECT count(*) FROM {table}"), &[]).await?.first() {
+            Some(row) => get(row, 0)?,
+            None => 0,
+        };
+        if wrong.is_empty() && found != expected {
+            wrong.push(format!("lists have {found} rows in the table {table}, the threads {expected}"));
+        }
     }
     Ok(wrong)
 }
 
-/// Whether the columns of a row, which is filed under a minute, are what the thread says.
-fn is_right(row: &Row, thread: &Thread, under: i64) -> Result<bool> {
-    let (record, at) = (&thread.record, 5 + codec::HEAD_WIDTH);
-    let minute = thread.head.updated.minute();
-    Ok(get::<i64>(row, at)? == minute
-        && under == filed(under, minute)
+/// Whether the columns of a row are what the thread says.
+fn is_right(row: &Row, thread: &Thread) -> Result<bool> {
+    let (record, at) = (&thread.record, codec::THREAD_WIDTH);
+    Ok(get::<i64>(row, at)? == thread.head.updated.minute()
         && get::<bool>(row, at + 1)? == record.archived
         && get::<Option<&str>>(row, at + 2)? == record.agent_id.as_deref()
         && get::<Option<i64>>(row, at + 3)? == record.main_thread_id.map(key)

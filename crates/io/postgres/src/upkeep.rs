@@ -18,7 +18,7 @@ use crate::codec::{get, position, segment_id, segment_key};
 use crate::commit::Transaction;
 use crate::error::{from_commit, from_postgres};
 use crate::read::{self, rows};
-use crate::snapshot::{ServerSnapshot, living_and_seen, moment};
+use crate::snapshot::{FURTHEST, ServerSnapshot, living_and_ways, moment};
 use crate::{PostgresStore, Shared, blobs, reading, terms};
 
 /// Rows freed in one transaction, so that writers wait only for a moment.
@@ -107,9 +107,11 @@ impl Shared {
         let dead =
             "FROM segments s WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = s.thread AND t.rest = s.rest)";
         let declare = format!(
-            "DECLARE garbage NO SCROLL CURSOR FOR {} SELECT d.id, seen.messages, seen.changes, seen.files, seen.vals
-             FROM (SELECT s.id {dead}) d LEFT JOIN seen ON seen.id = d.id ORDER BY d.id",
-            living_and_seen()
+            "DECLARE garbage NO SCROLL CURSOR FOR {} SELECT id, {FURTHEST}
+             FROM (SELECT id, false AS is_dead, messages, changes, files, vals FROM ways
+                   UNION ALL SELECT s.id, true, NULL, NULL, NULL, NULL {dead}) x
+             GROUP BY id HAVING bool_or(is_dead) ORDER BY id",
+            living_and_ways()
         );
         let client = moment.client();
         let total = client.query_one(&format!("SELECT count(*) {dead}"), &[]).await.map_err(from_postgres)?;

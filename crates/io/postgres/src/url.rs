@@ -197,7 +197,7 @@ impl PostgresUrl {
         self.has_password
     }
 
-    /// How many of the connections are kept for plain appends.
+    /// How many of the connections are kept for plain appends and quick forks.
     pub(crate) fn lines(&self) -> usize {
         (self.max_connections / 2).clamp(1, LINES_MAX)
     }

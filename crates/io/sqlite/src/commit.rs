@@ -8,6 +8,7 @@ use threadkeep_model::{
     ThreadCommit, ThreadId, Timestamp, advance, born,
 };
 use threadkeep_store::sum::{content_sum, entry_sum};
+use threadkeep_store::terms::Filing;
 use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
@@ -32,6 +33,8 @@ pub(crate) struct Known {
     last: Option<i64>,
     /// Whether any account is frozen, once it was looked up.
     is_any_frozen: Option<bool>,
+    /// Threads that this transaction put on the shelf of lists.
+    on_shelf: Vec<i64>,
 }
 
 #[derive(Debug)]
@@ -103,9 +106,8 @@ impl Known {
         self.write(connection, commit, steps).map_err(Failure::Broken)
     }
 
-    /// Writes the heads that changed.
+    /// Writes the heads that changed, and files threads in lists if too many wait for it.
     pub(crate) fn flush(&mut self, connection: &Connection) -> Result<()> {
-        let mut on_shelf = Vec::new();
         for (thread, known) in self.heads.iter_mut().filter(|(_, known)| known.dirty) {
             let head = &known.head;
             connection
@@ -128,7 +130,7 @@ impl Known {
             let (minute, moment) = (head.updated.minute(), terms::moment(head.updated));
             if known.minute != minute {
                 terms::move_thread(connection, *thread, head.updated)?;
-                on_shelf.extend((known.minute == known.filed).then_some(*thread));
+                self.on_shelf.extend((known.minute == known.filed).then_some(*thread));
                 (known.minute, known.moment) = (minute, Some(moment));
             } else if known.moment.is_some_and(|listed| listed != moment) {
                 terms::forget_moment(connection, *thread)?;
@@ -136,17 +138,12 @@ impl Known {
             }
             known.dirty = false;
         }
-        for thread in on_shelf {
-            self.tidy_shelf(connection, thread)?;
-        }
-        Ok(())
-    }
-
-    /// Files threads in lists if there are too many that are not. `thread` has just become one of these.
-    fn tidy_shelf(&mut self, connection: &Connection, thread: i64) -> Result<()> {
-        for (thread, filed) in terms::tidy_shelf(connection, thread)? {
-            if let Some(known) = self.heads.get_mut(&thread) {
-                known.filed = filed;
+        // The last of the transaction: it fills the memory of SQLite with pages that nothing after it should need.
+        for thread in std::mem::take(&mut self.on_shelf) {
+            for (thread, filed) in terms::tidy_shelf(connection, thread)? {
+                if let Some(known) = self.heads.get_mut(&thread) {
+                    known.filed = filed;
+                }
             }
         }
         Ok(())
@@ -253,8 +250,7 @@ impl Known {
         }
         let actor = self.actor(connection, &commit.caller)?;
         let mut threads = Vec::with_capacity(steps.len());
-        let mut pending = terms::Pending::new(terms::Filing::Later);
-        let mut made = Vec::new();
+        let mut pending = terms::Pending::new(Filing::Later);
         for step in steps {
             match step {
                 Step::Create(create, advanced) => {
@@ -272,7 +268,7 @@ impl Known {
                         self.insert_segment(connection, &SegmentRow { segment: segment.clone(), origin })?;
                     }
                     self.insert_entries(connection, commit, create.thread, actor, &advanced, &create.entries)?;
-                    made.push(key(create.thread));
+                    self.on_shelf.push(key(create.thread));
                     threads.push(advanced.committed(create.thread));
                 }
                 Step::Write(write, advanced) => {
@@ -298,9 +294,6 @@ impl Known {
             }
         }
         pending.write(connection)?;
-        for thread in made {
-            self.tidy_shelf(connection, thread)?;
-        }
         keys::remember(connection, commit, &threads)?;
         Ok(Committed { threads, replayed: false })
     }

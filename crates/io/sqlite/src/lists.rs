@@ -15,11 +15,11 @@ use crate::read::some_rows;
 use crate::terms::moment;
 
 pub(crate) fn list(connection: &Connection, query: ListQuery) -> Result<Vec<Thread>> {
-    Ok(run(connection, ListRun::page(query).and_unfiled())?.into_page())
+    Ok(run(connection, ListRun::page(query))?.into_page())
 }
 
 pub(crate) fn count(connection: &Connection, query: ListQuery) -> Result<Total> {
-    Ok(run(connection, ListRun::total(query).and_unfiled())?.into_total())
+    Ok(run(connection, ListRun::total(query))?.into_total())
 }
 
 fn run(connection: &Connection, mut run: ListRun) -> Result<ListRun> {
@@ -131,8 +131,55 @@ fn column_value(query: &ListQuery, column: Column) -> Value {
     }
 }
 
-/// The index that gives the threads of a lane in order.
-fn index(lane: &Lane, sort: ListSort) -> String {
+/// The threads of a lane that are in its index, or on the shelf.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of them: the index has those on the shelf as well.
+    Whole,
+    /// Those that are where they were filed.
+    Settled,
+    /// Those on the shelf.
+    Shelf,
+    /// Those that were filed once: they stay in indexes by birth.
+    Filed,
+    /// Those on the shelf that were never filed.
+    Unfiled,
+}
+
+/// The parts of a lane. Each of its threads is in one of them.
+fn parts(lane: &Lane, sort: ListSort) -> &'static [Part] {
+    let by_birth = sort == ListSort::Created && lane.is_sorted(sort);
+    match lane.drive {
+        Drive::Born => &[Part::Filed, Part::Unfiled],
+        Drive::All | Drive::Column(_) if by_birth => &[Part::Filed, Part::Unfiled],
+        Drive::Column(_) => &[Part::Settled, Part::Shelf],
+        Drive::All | Drive::Term { .. } | Drive::Settled { .. } => &[Part::Whole],
+        Drive::Moved => &[Part::Shelf],
+        Drive::Unfiled => &[Part::Unfiled],
+    }
+}
+
+impl Part {
+    /// The condition of a part, as the indexes have it.
+    fn push(self, sql: &mut Sql) {
+        match self {
+            Self::Whole => {}
+            Self::Settled => sql.push(" AND t.minute = t.filed"),
+            Self::Shelf => sql.push(" AND t.minute <> t.filed"),
+            Self::Filed => sql.push(" AND t.was_filed"),
+            Self::Unfiled => {
+                sql.push(" AND t.minute <> t.filed");
+                sql.bind(" AND t.filed = ", UNFILED);
+            }
+        }
+    }
+}
+
+/// The index that gives the threads of a part in order.
+fn index(lane: &Lane, sort: ListSort, part: Part) -> String {
+    if matches!(part, Part::Shelf | Part::Unfiled) {
+        return "threads_moved".to_owned();
+    }
     let by = match lane.drive {
         Drive::Born => return "threads_created".to_owned(),
         Drive::Moved | Drive::Unfiled => return "threads_moved".to_owned(),
@@ -152,22 +199,26 @@ fn index(lane: &Lane, sort: ListSort) -> String {
     }
 }
 
-/// How many threads a lane has, counted to [`COUNTED_MAX`].
+/// How many threads a lane has; each part is counted to [`COUNTED_MAX`].
 fn fewest(connection: &Connection, query: &ListQuery, lane: &Lane) -> Result<u64> {
-    let mut sql = Sql::default();
-    sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
-    match lane.drive {
-        Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", i64::from(term)),
-        Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
-            sql.push("threads t");
-            indexed(&mut sql, query, lane);
-            if lane.drive == Drive::Born {
-                born(&mut sql, query);
+    let mut counted = 0;
+    for part in parts(lane, query.sort) {
+        let mut sql = Sql::default();
+        sql.push("SELECT count(*) FROM (SELECT 1 FROM ");
+        match lane.drive {
+            Drive::Term { term, .. } | Drive::Settled { term } => sql.bind("terms WHERE term = ", i64::from(term)),
+            Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
+                sql.push("threads t");
+                indexed(&mut sql, query, lane, *part);
+                if lane.drive == Drive::Born {
+                    born(&mut sql, query);
+                }
             }
         }
+        sql.push(&format!(" LIMIT {COUNTED_MAX})"));
+        counted += number(connection, &sql)?;
     }
-    sql.push(&format!(" LIMIT {COUNTED_MAX})"));
-    number(connection, &sql)
+    Ok(counted)
 }
 
 fn number(connection: &Connection, sql: &Sql) -> Result<u64> {
@@ -176,22 +227,28 @@ fn number(connection: &Connection, sql: &Sql) -> Result<u64> {
     Ok(number.map_err(from_sqlite)? as u64)
 }
 
-/// The index of a lane, and what it asks of it.
-fn indexed(sql: &mut Sql, query: &ListQuery, lane: &Lane) {
-    sql.push(&format!(" INDEXED BY {}", index(lane, query.sort)));
+/// The index of a part, and what it asks of it.
+fn indexed(sql: &mut Sql, query: &ListQuery, lane: &Lane, part: Part) {
+    sql.push(&format!(" INDEXED BY {}", index(lane, query.sort, part)));
     whose(sql, query, lane);
+    part.push(sql);
     if let Drive::Column(column) = lane.drive {
         sql.bind(&format!(" AND t.{} = ", column_name(column)), column_value(query, column));
     }
 }
 
+fn all_parts<'a>(query: &ListQuery, scans: &'a [Scan]) -> impl Iterator<Item = (&'a Scan, Part)> {
+    let sort = query.sort;
+    scans.iter().flat_map(move |scan| parts(&scan.lane, sort).iter().map(move |part| (scan, *part)))
+}
+
 /// Counts by columns alone, to `most`.
 fn total(connection: &Connection, query: &ListQuery, scans: &[Scan], most: usize) -> Result<u64> {
     let mut counted = 0;
-    for scan in scans {
+    for (scan, part) in all_parts(query, scans) {
         let mut sql = Sql::default();
         sql.push("SELECT count(*) FROM (SELECT 1");
-        threads(&mut sql, query, scan, !scan.updated.is_open());
+        threads(&mut sql, query, scan, part, !scan.updated.is_open());
         sql.bind(" LIMIT ", (most as u64 - counted) as i64);
         sql.push(")");
         counted += number(connection, &sql)?;
@@ -203,10 +260,10 @@ fn total(connection: &Connection, query: &ListQuery, scans: &[Scan], most: usize
 fn looked(connection: &Connection, query: &ListQuery, scans: &[Scan], most: usize) -> Result<u64> {
     let mut seen = HashSet::new();
     let mut counted = 0;
-    for scan in scans {
+    for (scan, part) in all_parts(query, scans) {
         let mut sql = Sql::default();
         sql.push("SELECT t.id, t.record");
-        threads(&mut sql, query, scan, !scan.updated.is_open());
+        threads(&mut sql, query, scan, part, !scan.updated.is_open());
         let mut statement = connection.prepare_cached(&sql.text).map_err(from_sqlite)?;
         let mut rows = statement.query(params_from_iter(&sql.values)).map_err(from_sqlite)?;
         while counted < most as u64
@@ -231,10 +288,11 @@ fn rank(connection: &Connection, query: &ListQuery, lanes: &[Lane], skip: usize)
         ListSort::Updated => "t.minute",
         ListSort::Created => "t.created",
     };
+    let parts = || lanes.iter().flat_map(|lane| parts(lane, query.sort).iter().map(move |part| (lane, *part)));
     let mut sql = Sql::default();
-    for (n, lane) in lanes.iter().enumerate() {
+    for (n, (lane, part)) in parts().enumerate() {
         sql.push(&format!("{}SELECT {time} AS time FROM threads t", if n == 0 { "" } else { " UNION ALL " }));
-        indexed(&mut sql, query, lane);
+        indexed(&mut sql, query, lane, part);
     }
     sql.push(" ORDER BY time DESC");
     sql.bind(" LIMIT 1 OFFSET ", i64::try_from(skip).unwrap_or(i64::MAX));
@@ -243,10 +301,10 @@ fn rank(connection: &Connection, query: &ListQuery, lanes: &[Lane], skip: usize)
     let Some(found) = rows.next().map_err(from_sqlite)? else { return Ok(None) };
     let found: i64 = found.get(0).map_err(from_sqlite)?;
     let mut later = 0;
-    for lane in lanes {
+    for (lane, part) in parts() {
         let mut sql = Sql::default();
         sql.push("SELECT count(*) FROM threads t");
-        indexed(&mut sql, query, lane);
+        indexed(&mut sql, query, lane, part);
         sql.bind(&format!(" AND {time} > "), found);
         later += number(connection, &sql)? as usize;
     }
@@ -273,9 +331,12 @@ fn spelled(connection: &Connection, (first, last): (i32, i32)) -> Result<Vec<i32
 }
 
 fn span(connection: &Connection, query: &ListQuery) -> Result<Option<(Timestamp, Timestamp)>> {
-    let sql = "SELECT min(created) FROM threads INDEXED BY threads_created WHERE account = ?1 AND archived = ?2";
+    let filed = "SELECT min(created) FROM threads INDEXED BY threads_created
+                 WHERE account = ?1 AND archived = ?2 AND was_filed";
+    let shelf = "SELECT min(created) FROM threads INDEXED BY threads_moved
+                 WHERE account = ?1 AND archived = ?2 AND minute <> filed";
     let (mut first, mut last) = (None, None);
-    for archived in query.filter.archived.flags() {
+    for (archived, sql) in query.filter.archived.flags().iter().flat_map(|flag| [(flag, filed), (flag, shelf)]) {
         for (sql, end) in [(sql, &mut first), (&sql.replace("min(", "max("), &mut last)] {
             let found: Option<i64> = connection
                 .prepare_cached(sql)
@@ -304,21 +365,17 @@ fn born(sql: &mut Sql, query: &ListQuery) {
     sql.bind(" AND t.created < ", micros.1);
 }
 
-/// `FROM` and `WHERE`: the threads of a stretch, as far as the tables can tell, with their heads where those are asked.
-fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, heads: bool) {
+/// `FROM` and `WHERE`: the threads of a part of a stretch, as far as the tables can tell, with their heads where those are
+/// asked.
+fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, part: Part, heads: bool) {
     let (filter, sort) = (&query.filter, query.sort);
     let heads = if heads { " CROSS JOIN heads h ON h.thread = t.id" } else { "" };
     let after = scan.after.filter(|_| scan.lane.is_sorted(sort)).map_or(i64::MAX, |after| after.time.minute());
     match scan.lane.drive {
         Drive::All | Drive::Born | Drive::Column(_) | Drive::Moved | Drive::Unfiled => {
-            sql.push(&format!(" FROM threads t INDEXED BY {}{heads}", index(&scan.lane, sort)));
+            sql.push(&format!(" FROM threads t INDEXED BY {}{heads}", index(&scan.lane, sort, part)));
             whose(sql, query, &scan.lane);
-            if matches!(scan.lane.drive, Drive::Moved | Drive::Unfiled) {
-                sql.push(" AND t.minute <> t.filed");
-            }
-            if scan.lane.drive == Drive::Unfiled {
-                sql.bind(" AND t.filed = ", UNFILED);
-            }
+            part.push(sql);
         }
         Drive::Term { term, bucket } => {
             sql.push(&format!(" FROM terms w CROSS JOIN threads t ON t.id = w.thread{heads}"));
@@ -388,7 +445,12 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, heads: bool) {
 fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
     let mut sql = Sql::default();
     sql.push(&format!("SELECT {THREAD_COLUMNS}"));
-    threads(&mut sql, query, scan, true);
+    let part = match scan.lane.drive {
+        Drive::Moved => Part::Shelf,
+        Drive::Unfiled => Part::Unfiled,
+        Drive::All | Drive::Born | Drive::Column(_) | Drive::Term { .. } | Drive::Settled { .. } => Part::Whole,
+    };
+    threads(&mut sql, query, scan, part, true);
     if let Some(after) = scan.after {
         // Passes over the moments above the place without a look at their heads.
         sql.bind(" AND (t.minute < ", after.time.minute());
@@ -433,25 +495,37 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
         ListSort::Updated => "h.updated",
         ListSort::Created => "t.created",
     };
-    // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, only ids are
-    // sorted.
+    let parts = parts(&scan.lane, query.sort);
+    // The index knows the bucket; within one rows are sorted exactly. Where a bucket may hold many, or parts are merged,
+    // only ids are sorted.
     let (bucket, only_ids) = match (scan.lane.drive, query.sort) {
         (Drive::All | Drive::Column(_) | Drive::Moved | Drive::Unfiled, ListSort::Updated) => {
-            ("t.minute DESC, ", scan.skip > 0)
+            ("t.minute", scan.skip > 0)
         }
         (Drive::All | Drive::Column(_), ListSort::Created) => {
             ("", scan.skip > 0 || !scan.lane.is_sorted(ListSort::Created))
         }
         (Drive::Term { .. } | Drive::Settled { .. }, sort) if scan.lane.is_sorted(sort) => {
-            ("w.bucket DESC, ", sort == ListSort::Updated)
+            ("w.bucket", sort == ListSort::Updated)
         }
         (Drive::Term { .. } | Drive::Settled { .. } | Drive::Born | Drive::Moved | Drive::Unfiled, _) => ("", true),
     };
+    let only_ids = only_ids || parts.len() > 1;
     let heads = !only_ids || query.sort == ListSort::Updated || !scan.updated.is_open();
+    let bucket_of = if bucket.is_empty() { String::new() } else { format!(", {bucket} AS bucket") };
     let mut sql = Sql::default();
-    sql.push(&if only_ids { format!("SELECT t.id AS id, {time} AS time") } else { format!("SELECT {THREAD_COLUMNS}") });
-    threads(&mut sql, query, scan, heads);
-    sql.push(&format!(" ORDER BY {bucket}{time} DESC, t.id DESC"));
+    for (n, part) in parts.iter().enumerate() {
+        sql.push(if n == 0 { "" } else { " UNION ALL " });
+        let ids = format!("SELECT t.id AS id, {time} AS time{bucket_of}");
+        sql.push(&if only_ids { ids } else { format!("SELECT {THREAD_COLUMNS}") });
+        threads(&mut sql, query, scan, *part, heads);
+    }
+    sql.push(&match (only_ids, bucket) {
+        (true, "") => " ORDER BY time DESC, id DESC".to_owned(),
+        (true, _) => " ORDER BY bucket DESC, time DESC, id DESC".to_owned(),
+        (false, "") => format!(" ORDER BY {time} DESC, t.id DESC"),
+        (false, bucket) => format!(" ORDER BY {bucket} DESC, {time} DESC, t.id DESC"),
+    });
     sql.bind(" LIMIT ", i64::try_from(scan.limit).unwrap_or(i64::MAX));
     if scan.skip > 0 {
         sql.bind(" OFFSET ", i64::try_from(scan.skip).unwrap_or(i64::MAX));
@@ -493,7 +567,7 @@ mod tests {
                 ..Record::default()
             };
             let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
-            let mut pending = terms::Pending::new(terms::Filing::Now);
+            let mut pending = terms::Pending::new(threadkeep_store::terms::Filing::Now);
             let account = Account::local();
             terms::insert_thread(&transaction, id, &account, time, time, &record, &mut pending).expect("a thread");
             pending.write(&transaction).expect("terms");

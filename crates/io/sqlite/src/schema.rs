@@ -19,7 +19,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     FIRST,
     LEASES,
     ITEMS,
@@ -38,6 +38,7 @@ const MIGRATIONS: [&str; 18] = [
     ELSEWHERE,
     terms::SHELF,
     FROZEN,
+    terms::SHELVED,
 ];
 
 /// The version that made the tables of lists.

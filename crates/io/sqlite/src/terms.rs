@@ -8,9 +8,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
-use threadkeep_store::terms::{Terms, UNFILED};
+use threadkeep_store::terms::{Filing, Terms, UNFILED};
 use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
 
+use crate::BULK_CACHE_KIB;
 use crate::codec::{self, key, rest};
 use crate::error::from_sqlite;
 use crate::lists::Snapshot;
@@ -79,6 +80,49 @@ CREATE INDEX threads_moved ON threads (account, archived, minute, moment, filed)
 /// From this version on, new threads have no terms until they are filed. Older programs would not list them.
 pub(crate) const SHELF: &str = "";
 
+/// Threads on the shelf are in no index of one column: lists look for them in `threads_moved`, which has the columns.
+/// A thread gets into these indexes, and back into them, when it is filed; into those by birth it gets once.
+///
+/// `was_filed` is a column of its own because SQLite writes an index entry anew, wherever it lies, with every column that
+/// the condition of the index names.
+pub(crate) const SHELVED: &str = "
+ALTER TABLE threads ADD COLUMN was_filed INTEGER NOT NULL DEFAULT 1;
+UPDATE threads SET was_filed = 0 WHERE filed = -9223372036854775808;
+DROP INDEX threads_moved;
+DROP INDEX threads_agent_recent;
+DROP INDEX threads_project_recent;
+DROP INDEX threads_lifecycle_recent;
+DROP INDEX threads_visibility_recent;
+DROP INDEX threads_parent_recent;
+DROP INDEX threads_main_recent;
+DROP INDEX threads_created;
+DROP INDEX threads_agent_created;
+DROP INDEX threads_project_created;
+DROP INDEX threads_parent_created;
+DROP INDEX threads_main_created;
+CREATE INDEX threads_moved ON threads (account, archived, minute, moment, filed, created, lifecycle, visibility, agent,
+    project, parent, main) WHERE minute <> filed;
+CREATE INDEX threads_agent_recent ON threads (account, archived, agent, minute)
+    WHERE agent IS NOT NULL AND minute = filed;
+CREATE INDEX threads_project_recent ON threads (account, archived, project, minute)
+    WHERE project IS NOT NULL AND minute = filed;
+CREATE INDEX threads_lifecycle_recent ON threads (account, archived, lifecycle, minute) WHERE minute = filed;
+CREATE INDEX threads_visibility_recent ON threads (account, archived, visibility, minute) WHERE minute = filed;
+CREATE INDEX threads_parent_recent ON threads (account, archived, parent, minute)
+    WHERE parent IS NOT NULL AND minute = filed;
+CREATE INDEX threads_main_recent ON threads (account, archived, main, minute)
+    WHERE main IS NOT NULL AND minute = filed;
+CREATE INDEX threads_created ON threads (account, archived, created) WHERE was_filed;
+CREATE INDEX threads_agent_created ON threads (account, archived, agent, created)
+    WHERE agent IS NOT NULL AND was_filed;
+CREATE INDEX threads_project_created ON threads (account, archived, project, created)
+    WHERE project IS NOT NULL AND was_filed;
+CREATE INDEX threads_parent_created ON threads (account, archived, parent, created)
+    WHERE parent IS NOT NULL AND was_filed;
+CREATE INDEX threads_main_created ON threads (account, archived, main, created)
+    WHERE main IS NOT NULL AND was_filed;
+";
+
 /// The moment within its minute, in microseconds.
 pub(crate) fn moment(time: Timestamp) -> i64 {
     time.as_micros() - time.minute() * 60_000_000
@@ -87,14 +131,15 @@ pub(crate) fn moment(time: Timestamp) -> i64 {
 /// Makes the rows of all threads anew.
 pub(crate) fn fill(connection: &Connection) -> Result<()> {
     connection.execute("DELETE FROM terms", []).map_err(from_sqlite)?;
-    let mut set =
-        connection.prepare("UPDATE threads SET minute = ?2, filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    let mut set = connection
+        .prepare("UPDATE threads SET minute = ?2, filed = ?2, was_filed = 1 WHERE id = ?1")
+        .map_err(from_sqlite)?;
     walk(connection, |row, thread| {
         // One that cannot be read is for the doctor to tell, and must not keep a store from being opened.
         let Ok(thread) = thread else { return Ok(()) };
         let terms = Terms::of(&thread.account, thread.created, &thread.record);
         let minute = thread.head.updated.minute();
-        if (row.minute, row.filed) != (minute, minute) {
+        if (row.minute, row.filed) != (minute, minute) || !row.was_filed {
             set.execute(params![key(thread.id), minute]).map_err(from_sqlite)?;
         }
         if row.columns != columns(&thread.record) {
@@ -116,6 +161,7 @@ pub(crate) fn set_moments(connection: &Connection) -> Result<()> {
 struct ListedRow {
     minute: i64,
     filed: i64,
+    was_filed: bool,
     columns: Columns,
 }
 
@@ -137,7 +183,8 @@ fn columns(record: &Record) -> Columns {
 /// Shows all threads with their rows, also those that cannot be read.
 fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, Result<Thread>) -> Result<()>) -> Result<()> {
     let sql = format!(
-        "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed
+        "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed,
+             t.was_filed
          FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2",
         codec::THREAD_COLUMNS
     );
@@ -147,7 +194,10 @@ fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, Result<Thread>
             let read = || -> rusqlite::Result<_> {
                 let columns =
                     (row.get(12)?, row.get(13)?, row.get(14)?, row.get(15)?, row.get(16)?, row.get(17)?, row.get(18)?);
-                Ok((row.get(0)?, ListedRow { minute: row.get(11)?, filed: row.get(19)?, columns }))
+                Ok((
+                    row.get(0)?,
+                    ListedRow { minute: row.get(11)?, filed: row.get(19)?, was_filed: row.get(20)?, columns },
+                ))
             };
             Ok((read().map_err(from_sqlite)?, codec::thread(row)))
         })?;
@@ -215,17 +265,15 @@ fn listed(connection: &Connection, thread: i64) -> Result<Option<(Terms, Account
 
 /// Terms of many threads, to be written together: in order, each page of the table is found once.
 pub(crate) struct Pending {
-    rows: Vec<(i32, i64, i64)>,
+    rows: Vec<(i32, i64, i64, Change)>,
     filing: Filing,
 }
 
-/// When the terms of a new thread are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filing {
-    /// With what else is pending.
-    Now,
-    /// Once many threads wait on the shelf.
-    Later,
+/// Whether a row comes or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Insert,
+    Delete,
 }
 
 impl Pending {
@@ -233,27 +281,26 @@ impl Pending {
         Self { rows: Vec::new(), filing }
     }
 
-    fn add(&mut self, thread: i64, terms: &Terms, created: Timestamp, filed: i64) {
-        self.rows.extend(terms.rows(created, filed).map(|(term, bucket)| (term, bucket, thread)));
+    fn add(&mut self, change: Change, thread: i64, rows: impl Iterator<Item = (i32, i64)>) {
+        self.rows.extend(rows.map(|(term, bucket)| (term, bucket, thread, change)));
     }
 
     /// Writes them.
     pub(crate) fn write(&mut self, connection: &Connection) -> Result<()> {
-        self.each(connection, "INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)")
-    }
-
-    /// Removes them from the table.
-    fn remove(&mut self, connection: &Connection) -> Result<()> {
-        self.each(connection, "DELETE FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
-    }
-
-    fn each(&mut self, connection: &Connection, sql: &str) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
         self.rows.sort_unstable();
-        let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
-        for (term, bucket, thread) in self.rows.drain(..) {
+        let mut insert =
+            connection.prepare_cached("INSERT OR IGNORE INTO terms VALUES (?1, ?2, ?3)").map_err(from_sqlite)?;
+        let mut delete = connection
+            .prepare_cached("DELETE FROM terms WHERE term = ?1 AND bucket = ?2 AND thread = ?3")
+            .map_err(from_sqlite)?;
+        for (term, bucket, thread, change) in self.rows.drain(..) {
+            let statement = match change {
+                Change::Insert => &mut insert,
+                Change::Delete => &mut delete,
+            };
             statement.execute(params![term, bucket, thread]).map_err(from_sqlite)?;
         }
         Ok(())
@@ -278,21 +325,41 @@ pub(crate) fn tidy_shelf(connection: &Connection, thread: i64) -> Result<Vec<(i6
         return Ok(Vec::new());
     }
     let oldest = joined(&["SELECT t.id, t.minute ", on_shelf, " ORDER BY t.minute, t.moment LIMIT ?2"]);
-    let oldest = read::rows(connection, &oldest, params![thread, FILED_AT_ONCE as i64], |row| {
+    let mut oldest = read::rows(connection, &oldest, params![thread, FILED_AT_ONCE as i64], |row| {
         Ok((row.get::<_, i64>(0).map_err(from_sqlite)?, row.get::<_, i64>(1).map_err(from_sqlite)?))
     })?;
-    let (mut old, mut new) = (Pending::new(Filing::Now), Pending::new(Filing::Now));
-    let mut set = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
-    for (id, minute) in &oldest {
+    oldest.sort_unstable();
+    with_room(connection, || file(connection, &oldest))?;
+    Ok(oldest)
+}
+
+/// Gives SQLite memory for all pages that `work` changes. A page that leaves the cache and changes again is written
+/// twice, and SQLite sums up anew all that the transaction wrote after it.
+fn with_room(connection: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let before: i64 = connection.pragma_query_value(None, "cache_size", |row| row.get(0)).map_err(from_sqlite)?;
+    connection.pragma_update(None, "cache_size", -BULK_CACHE_KIB).map_err(from_sqlite)?;
+    let done = work();
+    // What it changed stays in memory until the commit, and no longer.
+    connection.pragma_update(None, "cache_size", before).map_err(from_sqlite)?;
+    done
+}
+
+/// Files threads under these minutes, in the order of their rows.
+fn file(connection: &Connection, threads: &[(i64, i64)]) -> Result<()> {
+    // Old and new terms together: a rare term has both on the same page.
+    let mut refiled = Pending::new(Filing::Now);
+    let mut first =
+        connection.prepare_cached("UPDATE threads SET filed = ?2, was_filed = 1 WHERE id = ?1").map_err(from_sqlite)?;
+    let mut again = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    for (id, minute) in threads {
         let Some((terms, _, created, filed)) = listed(connection, *id)? else { continue };
         let terms = Terms { born: Vec::new(), ..terms };
-        old.add(*id, &terms, created, filed);
-        new.add(*id, &terms, created, *minute);
+        refiled.add(Change::Delete, *id, terms.rows(created, filed));
+        refiled.add(Change::Insert, *id, terms.rows(created, *minute));
+        let set = if filed == UNFILED { &mut first } else { &mut again };
         set.execute([id, minute]).map_err(from_sqlite)?;
     }
-    old.remove(connection)?;
-    new.write(connection)?;
-    Ok(oldest)
+    refiled.write(connection)
 }
 
 /// Writes the row of a thread that was not there. Its terms become `pending`, as far as they are written now.
@@ -306,16 +373,13 @@ pub(crate) fn insert_thread(
     pending: &mut Pending,
 ) -> Result<()> {
     let terms = Terms::of(account, created, record);
-    let filed = match pending.filing {
-        Filing::Now => updated.minute(),
-        Filing::Later => UNFILED,
-    };
+    let filed = pending.filing.under(updated.minute());
     let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, moment, filed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 visibility, parent, moment, filed, was_filed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )
         .and_then(|mut statement| {
             statement.execute(params![
@@ -334,10 +398,11 @@ pub(crate) fn insert_thread(
                 parent,
                 moment(updated),
                 filed,
+                filed != UNFILED,
             ])
         })
         .map_err(from_sqlite)?;
-    pending.add(key(id), &terms, created, filed);
+    pending.add(Change::Insert, key(id), terms.rows(created, filed));
     Ok(())
 }
 
@@ -426,6 +491,11 @@ pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>
         .map_err(from_sqlite)?;
     if wrong.is_empty() && moments > 0 {
         wrong.push(format!("lists show {moments} threads at another moment than that of their last change"));
+    }
+    let sql = "SELECT count(*) FROM threads WHERE was_filed <> (filed <> ?1)";
+    let astray: i64 = connection.query_row(sql, [UNFILED], |row| row.get(0)).map_err(from_sqlite)?;
+    if wrong.is_empty() && astray > 0 {
+        wrong.push(format!("lists by birth look for {astray} threads in the wrong place"));
     }
     let found: i64 = connection.query_row("SELECT count(*) FROM terms", [], |row| row.get(0)).map_err(from_sqlite)?;
     if wrong.is_empty() && found != expected {

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, BlobId, Body, Caller, Entry, Kind, Position, Record, SegmentId, Thread, ThreadId};
+use threadkeep_store::terms::Filing;
 use threadkeep_store::{
     BoxFuture, EntryQuery, GcOptions, GcReport, ImportBatch, ImportedEntry, Order, Progress, Result, SegmentRow,
     Snapshot, StoreError, StoredEntry, Tombstone, Upkeep, rebuilt_head, sum,
@@ -18,7 +19,7 @@ use crate::tables::{
     self, EntryPlace, EntryRow, delete_thread, in_transaction, insert_derived, insert_derived_again, insert_thread,
     is_deleted, put_blob,
 };
-use crate::terms::{Filing, Pending};
+use crate::terms::Pending;
 use crate::writer::Job;
 use crate::{SqliteStore, WRITER_CACHE_KIB, cells, keys, read, terms};
 

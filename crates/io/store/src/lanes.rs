@@ -76,7 +76,7 @@ pub enum Drive {
     },
     /// Those that changed since they were filed, whatever terms they have, and those that are not filed yet.
     Moved,
-    /// Those that are not filed yet. A store that files new threads at once has none.
+    /// Those that are not filed yet.
     Unfiled,
 }
 

@@ -39,19 +39,26 @@ impl Bucket {
 /// The minute under which a thread is filed whose terms are not written yet. No thread changes at this time.
 pub const UNFILED: i64 = i64::MIN;
 
-const MINUTES_A_DAY: i64 = 1_440;
-const DAYS_A_WEEK: i64 = 7;
-
-/// The day of a minute, as the stores compute it too: all that was before the epoch is one day.
-pub fn day(minute: i64) -> i64 {
-    minute.max(0) / MINUTES_A_DAY
+/// When the terms of a new thread are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filing {
+    /// With the thread.
+    Now,
+    /// Once many threads wait for it.
+    Later,
 }
 
-/// The minute under which a thread is filed, if it was filed under another one and changes at `minute`, in a store that
-/// files a thread at its first change of a day.
-pub fn filed(before: i64, minute: i64) -> i64 {
-    if day(before) == day(minute) { before } else { minute }
+impl Filing {
+    /// The minute under which a new thread is filed that last changed at `minute`.
+    pub fn under(self, minute: i64) -> i64 {
+        match self {
+            Self::Now => minute,
+            Self::Later => UNFILED,
+        }
+    }
 }
+
+const MINUTES_A_WEEK: i64 = 1_440 * 7;
 
 /// The terms of one thread. Each is there once in its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -179,7 +186,7 @@ fn distinct(mut terms: Vec<i32>) -> Vec<i32> {
 
 /// The week of a birth.
 fn birthweek(created: Timestamp) -> i64 {
-    created.minute().div_euclid(MINUTES_A_DAY * DAYS_A_WEEK)
+    created.minute().div_euclid(MINUTES_A_WEEK)
 }
 
 impl Terms {

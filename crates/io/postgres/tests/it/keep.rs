@@ -121,9 +121,12 @@ pub(crate) fn commit(threads: Vec<ThreadCommit>) -> Commit {
 }
 
 pub(crate) async fn create(store: &PostgresStore) -> ThreadId {
+    create_with(store, Record::default()).await
+}
+
+pub(crate) async fn create_with(store: &PostgresStore, record: Record) -> ThreadId {
     let thread = ThreadId::from_chance(u128::from(draw()) << 64 | u128::from(draw()));
     let segment = NewSegment { id: SegmentId::from_chance(draw()), link: None, birth: Tally::default() };
-    let record = Record::default();
     let create = Create { thread, account: Account::local(), record, segment, entries: Vec::new(), created: None };
     store.commit(commit(vec![ThreadCommit::Create(create)])).await.expect("a thread");
     thread
@@ -138,6 +141,14 @@ pub(crate) fn said(thread: ThreadId, text: &str, expect: Expect) -> ThreadCommit
 pub(crate) fn changed(thread: ThreadId) -> ThreadCommit {
     let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields: Default::default() }))];
     ThreadCommit::Write(Write { thread, expect: Expect::default(), branch: None, entries, record: None, owner: None })
+}
+
+/// Another record.
+pub(crate) fn recorded(thread: ThreadId, record: Record) -> ThreadCommit {
+    let fields = Record::default().changes_to(&record);
+    let entries = vec![NewEntry::new(&Entry::ThreadChanged(ThreadChanged { fields }))];
+    let (expect, record) = (Expect::default(), Some(record));
+    ThreadCommit::Write(Write { thread, expect, branch: None, entries, record, owner: None })
 }
 
 pub(crate) async fn say(store: &PostgresStore, thread: ThreadId, text: &str) -> Result<Committed> {

@@ -1,10 +1,14 @@
 //! The PostgreSQL store: the suite that every store runs, and what only a shared server can show.
 
 mod encrypted;
+mod filing;
 mod hung;
 mod keep;
+mod large;
+mod looks;
 mod pooler;
 mod replicas;
+mod roots;
 mod server;
 mod shared_feed;
 mod takeover;

@@ -1,6 +1,7 @@
 //! The SQLite store: the suite that every store runs, and what only a file can show.
 
 mod file;
+mod pages;
 mod sync;
 
 use threadkeep_sqlite::SqliteStore;

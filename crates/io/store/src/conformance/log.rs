@@ -4,7 +4,7 @@
 use threadkeep_model::{
     Account, Actor, ActorKind, Bounds, Caller, ChangeOp, Commit, Entry, Event, EventKind, Expect, Inserted, Json, Kind,
     Link, MessageBody, MessageId, NewEntry, NewSegment, Position, Role, RolledBack, SegmentId, Tally, ThreadCommit,
-    Timestamp, Write,
+    ThreadName, Timestamp, Write,
 };
 
 use super::Hands;
@@ -285,6 +285,34 @@ pub async fn a_chain_follows_the_links_to_the_root(hands: Hands) {
     assert_eq!(hands.stores.store.chain(ids[0], 2).await.expect("a read").len(), 2);
     assert!(hands.stores.store.chain(hands.segment_id(), 9).await.expect("a read").is_empty());
     assert_eq!(hands.head(grandchild).await.version, Position(2), "a fork goes on counting from its fork point");
+}
+
+pub async fn what_is_told_of_a_thread_stays_right_as_it_goes_on(hands: Hands) {
+    let silent = || NewEntry::new(&Entry::MessageAppended(MessageBody::assistant("c").silent()));
+    let told = async |thread| {
+        let read = hands.stores.store.thread(ThreadName::Full(thread)).await.expect("a read").expect("the thread");
+        let chain = hands.stores.store.chain(read.head.segment, 9).await.expect("a read");
+        let span = (read.head.segment, 0..9);
+        let query = LeftOutQuery { spans: vec![span], filter: MessageFilter::SHOWN };
+        let left_out = hands.stores.store.left_out(query).await.expect("a read");
+        (chain.iter().map(|segment| segment.id).collect::<Vec<_>>(), left_out)
+    };
+    let thread = hands.thread(&["a", "b"]).await;
+    let root = hands.head(thread).await.segment;
+    assert_eq!(told(thread).await, (vec![root], vec![]));
+    hands.done(hands.commit(vec![hands.write(thread, vec![silent(), said("d")])])).await;
+    assert_eq!(told(thread).await, (vec![root], vec![2]));
+
+    let child = hands.fork(thread, Bounds::all(Position(4))).await;
+    let own = hands.head(child).await.segment;
+    assert_eq!(told(child).await, (vec![own, root], vec![]));
+    hands.done(hands.commit(vec![hands.branch(thread, root, Position(2))])).await;
+    let branch = hands.head(thread).await.segment;
+    assert_eq!(told(thread).await, (vec![branch, root], vec![]));
+
+    let other = hands.thread(&["a"]).await;
+    hands.done(hands.commit(vec![hands.write(other, vec![silent(), silent()])])).await;
+    assert_eq!(told(other).await, (vec![hands.head(other).await.segment], vec![1, 2]));
 }
 
 pub async fn one_read_takes_the_segments_of_a_lineage_in_order(hands: Hands) {

@@ -103,6 +103,7 @@ macro_rules! conformance_tests {
                  a_branch_opens_a_segment_and_raises_era_and_fence,
                  a_chain_follows_the_links_to_the_root,
                  one_read_takes_the_segments_of_a_lineage_in_order,
+                 what_is_told_of_a_thread_stays_right_as_it_goes_on,
                  bodies_are_kept_to_the_byte,
                  actors_accounts_and_causes_are_kept,
                  a_segment_id_that_is_taken_is_refused;
@@ -124,6 +125,7 @@ macro_rules! conformance_tests {
                  relations_are_seen_from_both_ends,
                  a_fork_that_is_refused_makes_no_thread_and_tells_its_parent_nothing,
                  forks_and_appends_of_one_thread_at_once_all_hold,
+                 forks_with_tags_and_without_are_made_in_turn,
                  checkpoints_are_listed_in_order_and_a_name_moves,
                  a_deleted_thread_is_gone_and_its_id_stays_refused,
                  threads_are_found_by_prefix;

@@ -2,7 +2,7 @@
 #![expect(missing_docs, reason = "each case is named by the behaviour it shows")]
 
 use threadkeep_model::{
-    Account, Bounds, CheckpointSet, Create, Entry, Expect, NewEntry, NewSegment, OwnerChanged, Position, Record,
+    Account, Bounds, CheckpointSet, Create, Entry, Expect, Json, NewEntry, NewSegment, OwnerChanged, Position, Record,
     RelationKind, Tally, Thread, ThreadChanged, ThreadCommit, ThreadId, ThreadName, Timestamp, Visibility, Write,
 };
 
@@ -242,6 +242,32 @@ pub async fn forks_and_appends_of_one_thread_at_once_all_hold(hands: Hands) {
     made.sort_unstable();
     made.dedup();
     assert_eq!(made.len() as u64, EACH, "each fork has an entry of its own");
+}
+
+pub async fn forks_with_tags_and_without_are_made_in_turn(hands: Hands) {
+    let parent = hands.thread(&["a"]).await;
+    let mut tagged = Vec::new();
+    for n in 0..6 {
+        let child = hands.thread_id();
+        let mut fork = hands.forking(parent, Bounds::all(Position(1)), child, Expect::default()).await;
+        if n % 2 == 1
+            && let ThreadCommit::Create(create) = &mut fork.threads[1]
+        {
+            create.record.metadata = Some(Json::parse("metadata", r#"{"tags":["red"]}"#).expect("json"));
+            tagged.push(child);
+        }
+        hands.done(fork).await;
+    }
+    for sort in [ListSort::Created, ListSort::Updated] {
+        let filter = ListFilter { tag: Some("red".into()), ..ListFilter::default() };
+        let found = list(&hands, ListQuery { filter, sort, ..all(9) }).await;
+        let mut found: Vec<ThreadId> = found.iter().map(|thread| thread.id).collect();
+        found.sort_unstable();
+        tagged.sort_unstable();
+        assert_eq!(found, tagged, "{sort:?}");
+    }
+    let wrong = hands.stores.upkeep.check_lists(9).await.expect("a check");
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 pub async fn checkpoints_are_listed_in_order_and_a_name_moves(hands: Hands) {
