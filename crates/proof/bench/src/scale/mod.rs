@@ -84,7 +84,9 @@ pub(crate) fn measure(args: &ScaleArgs) -> Result<()> {
     let threads = args.threads.unwrap_or(threads) as usize;
     let messages = args.messages.unwrap_or(messages) as usize;
     let part = args.part.unwrap_or(part) as usize;
-    let [small, large] = [Sizes::of(threads / part, messages / part)?, Sizes::of(threads, messages)?];
+    let large = Sizes::of(threads, messages)?;
+    let small = Sizes::of(threads / part, messages / part)
+        .map_err(|error| format!("the small store is 1/{part} of the large one (--part): {error}"))?;
     let program = serving::program(args.threadkeep.as_deref())?;
     if args.place.is_server() {
         if args.keep.is_some() {

@@ -88,7 +88,8 @@ impl Site {
                     if unfinished.is_dir() {
                         std::fs::remove_dir_all(&unfinished)?;
                     }
-                    std::fs::create_dir_all(&unfinished)?;
+                    std::fs::create_dir_all(&unfinished)
+                        .map_err(|error| format!("{} cannot be made: {error}", unfinished.display()))?;
                     site.build_in(&unfinished)?;
                     std::fs::rename(&unfinished, &kept)?;
                 }
