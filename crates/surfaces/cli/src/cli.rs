@@ -21,7 +21,7 @@ use crate::place::{Given, Hints, Place};
 use crate::refusal::Asked;
 use crate::screen::Look;
 use crate::settings::Unflagged;
-use crate::{help, refusal, spelling};
+use crate::{allocator, help, refusal, spelling};
 
 /// The stack of each thread of a server.
 const STACK_BYTES: usize = 8 << 20;
@@ -204,6 +204,7 @@ fn carry_out(named: Named, cli: Cli, settings: Unflagged, asked: &Asked<'_>) -> 
         }
     };
     let hints = place.hints().while_running(asked.path.clone());
+    allocator::give_memory_back();
     // One command does one thing at a time; a server does many.
     let mut runtime = match cli.command {
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),

@@ -9,6 +9,7 @@
 
 mod agent;
 mod agents;
+mod allocator;
 mod ask;
 mod attached;
 mod authority;

@@ -27,6 +27,8 @@ mod import;
 mod killed;
 mod load;
 mod mcp;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod memory;
 mod merge;
 mod mistakes;
 mod names;

@@ -1,14 +1,15 @@
 //! What a model is given: no call without its result, whatever cut the conversation.
 
 use threadkeep::{
-    Content, EndRun, Fork, Json, MessageBody, Page, Part, Role, RollbackTo, RunOutcome, StartRun, StepRun, StopRun,
-    ThreadId, Truncate, TruncateFrom,
+    Content, DeleteMessage, EndRun, Fork, Inherit, Json, MessageBody, Page, Part, Role, RollbackTo, RunOutcome, Spawn,
+    StartRun, StepRun, StopRun, ThreadId, Truncate, TruncateFrom,
 };
 
 use crate::{Keep, on_every_store};
 
 on_every_store!(
     a_fork_in_the_middle_of_a_call_closes_it_in_the_same_commit,
+    forks_of_a_thread_that_goes_on_close_what_is_open_then,
     a_rollback_in_the_middle_of_a_call_closes_it_and_undo_brings_the_result_back,
     a_truncation_in_the_middle_of_a_call_closes_what_is_open,
     cancelling_and_ending_close_what_is_open,
@@ -45,7 +46,7 @@ async fn deleting_a_call_deletes_its_results(keep: Keep) {
     for said in [call(&["one", "two"]), result("one"), mixed, call(&["three"]), result("three")] {
         ids.push(keep.engine.append(thread, said).await.expect("an append")[0].id);
     }
-    let delete = |message: threadkeep::MessageId| threadkeep::DeleteMessage { message: message.into() };
+    let delete = |message: threadkeep::MessageId| DeleteMessage { message: message.into() };
     let before = keep.engine.thread(thread).await.expect("a thread").head.version;
     assert!(keep.engine.delete_message(thread, delete(ids[0])).await.expect("a deletion"));
     let left = keep.engine.messages(thread, Page::first()).await.expect("a page").items;
@@ -135,6 +136,36 @@ async fn a_fork_in_the_middle_of_a_call_closes_it_in_the_same_commit(keep: Keep)
         assert!(!given(&keep, child.id).await.is_empty());
     }
     assert_eq!(shows(&keep, thread).await, "go call:x+call:y result:x result:y done", "the parent is as it was");
+}
+
+async fn forks_of_a_thread_that_goes_on_close_what_is_open_then(keep: Keep) {
+    let thread = keep.thread(&["go"]).await;
+    let forked = async |expected: &str| {
+        for again in [1, 2] {
+            let child = keep.engine.fork(thread, Fork::default()).await.expect("a fork");
+            assert_eq!(shows(&keep, child.id).await, expected, "fork {again}");
+            let shown = keep.engine.messages(thread, Page::first()).await.expect("a page").total;
+            assert_eq!(child.record.fork_point_index, shown.checked_sub(1), "fork {again}");
+        }
+    };
+    forked("go").await;
+    keep.engine.append(thread, call(&["x", "y"])).await.expect("an append");
+    forked("go call:x+call:y none:x+none:y(fork)").await;
+    let spawn = Spawn::new("Help").inherit(Inherit::Full);
+    let spawned = keep.engine.spawn(thread, spawn).await.expect("a thread");
+    assert_eq!(shows(&keep, spawned.id).await, "go call:x+call:y none:x+none:y(spawn)");
+    keep.engine.append(thread, result("x")).await.expect("an append");
+    forked("go call:x+call:y result:x none:y(fork)").await;
+    let open = keep.engine.thread(thread).await.expect("a thread").head.version;
+    let last = keep.engine.append(thread, result("y")).await.expect("an append")[0].id;
+    forked("go call:x+call:y result:x result:y").await;
+    keep.engine.append(thread, MessageBody::user("so?").silent()).await.expect("an append");
+    forked("go call:x+call:y result:x result:y").await;
+    let delete = DeleteMessage { message: last.into() };
+    assert!(keep.engine.delete_message(thread, delete).await.expect("a deletion"));
+    forked("go call:x+call:y result:x none:y(fork)").await;
+    keep.engine.rollback(thread, RollbackTo::Version(open)).await.expect("a rollback");
+    forked("go call:x+call:y result:x none:y(rollback)").await;
 }
 
 async fn a_rollback_in_the_middle_of_a_call_closes_it_and_undo_brings_the_result_back(keep: Keep) {

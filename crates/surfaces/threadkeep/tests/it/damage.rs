@@ -281,6 +281,29 @@ fn rows_that_change_places_are_noticed_postgres() {
     run(swapped(postgres()));
 }
 
+/// A segment that others link to is lost while the store is open, and had been read before.
+async fn lost(place: Place) {
+    let held = held(place).await;
+    let keep = held.place.open();
+    for thread in [held.thread, held.fork] {
+        keep.messages(thread, Page::first()).await.expect("a page");
+    }
+    let linked = "DELETE FROM segments WHERE id IN (SELECT parent FROM segments WHERE parent IS NOT NULL)";
+    held.place.sql(linked, linked);
+    let report = keep.doctor(std::sync::Arc::new(|_, _, _| {})).await.expect("a check");
+    assert!(format!("{report:?}").contains("is missing, and others link to it"), "{report:?}");
+}
+
+#[test]
+fn a_lost_segment_is_told_by_a_store_that_knew_it_sqlite() {
+    run(lost(sqlite()));
+}
+
+#[test]
+fn a_lost_segment_is_told_by_a_store_that_knew_it_postgres() {
+    run(lost(postgres()));
+}
+
 /// Rows without a checksum, of an earlier version, are read as they are.
 async fn earlier(place: Place) {
     let held = held(place).await;
