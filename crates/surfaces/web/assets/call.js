@@ -37,8 +37,12 @@ export async function fragment(path) {
   return { fragment: nodes(await answer.text()), headers: answer.headers };
 }
 
-/** @param {string} path @param {any} asked */
+/** How often somebody signed in on this page. */
+let signedIn = 0;
+
+/** @param {string} path @param {any} asked @returns {Promise<Response>} */
 async function reach(path, asked) {
+  const session = signedIn;
   let answer;
   try {
     answer = await fetch(path, asked);
@@ -47,7 +51,10 @@ async function reach(path, asked) {
     throw new Problem({ detail: "The server does not answer.", hint: "Nothing you typed is lost. Try again in a moment." }, 0);
   }
   offline(false);
-  if (answer.status === 401) open("signin");
+  if (answer.status !== 401) return answer;
+  // It was asked in the session before: the dialog must not come back over a page that is signed in.
+  if (session !== signedIn) return reach(path, asked);
+  open("signin");
   return answer;
 }
 
@@ -161,6 +168,7 @@ async function signIn(form) {
       return;
     }
     await fetch(`/sign-in?code=${code}`, { headers: { accept: "text/html" } });
+    signedIn += 1;
     form.closest("dialog")?.close();
     document.dispatchEvent(new CustomEvent("signed-in"));
     toast("Signed in again.");

@@ -372,6 +372,41 @@ describe("the page", () => {
     await again.stop();
   });
 
+  test("stays signed in when a refusal of the session before comes late", async () => {
+    const own = await Server.start();
+    const talk = await own.thread("Late refusal", "before");
+    const page = await browser.page(own);
+    page.expected = ["ERR_", "ws://", "401"];
+    await visit(page, `${own.url}/t/${talk.shortId}`);
+    await live(page);
+    // The first draft is answered once the page is signed in again.
+    await page.setRequestInterception(true);
+    const held = new Promise((done) => {
+      let drafts = 0;
+      page.on("request", (request) => {
+        if (request.method() === "PATCH" && ++drafts === 1) done(request);
+        else request.continue();
+      });
+    });
+    await page.type("#text", "typed");
+    const draft = await held;
+    const { folder } = own;
+    const listen = new URL(own.url).host;
+    await own.kill();
+    const again = await Server.start(folder, listen);
+    await until(page, () => document.querySelector("#signin").open);
+    await page.type("#signin input[name=key]", again.ready.apiKey);
+    await page.click("#signin .primary");
+    await until(page, () => document.querySelector("#kept").textContent === "Draft kept");
+    const repeated = page.waitForResponse((answer) => answer.request().method() === "PATCH" && answer.ok());
+    await draft.respond({ status: 401, contentType: "application/problem+json", body: "{}" });
+    await repeated;
+    assert.equal(await page.$eval("#signin", (dialog) => dialog.open), false);
+    await page.close();
+    browser.trouble.splice(0);
+    await again.stop();
+  });
+
   test("reads without any script, also for a visitor", async () => {
     const talk = await server.thread("For everyone", "Read *me*");
     const context = await browser.browser.createBrowserContext();
