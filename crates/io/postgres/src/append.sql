@@ -24,7 +24,6 @@ DECLARE
     h heads%ROWTYPE;
     earlier record;
     is_held boolean;
-    minute_before bigint;
     is_any_frozen boolean;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(upkeep);
@@ -87,7 +86,6 @@ BEGIN
         IF feed_at IS NULL THEN
             feed_at := feed_start();
         END IF;
-        minute_before := h.updated / 60000000;
         h.updated := greatest(h.updated, c_time[i]);
         at_segment := h.segment; at_first := h.version + 1; at_count := c_count[i]; at_time := h.updated;
         FOR j IN e - c_count[i] + 1 .. e LOOP
@@ -110,9 +108,8 @@ BEGIN
         UPDATE heads SET version = h.version, updated = h.updated, ordinals = h.ordinals, steps = h.steps,
             bytes = h.bytes, last_user = h.last_user
         WHERE thread = h.thread;
-        IF h.updated / 60000000 <> minute_before THEN
-            UPDATE threads SET minute = h.updated / 60000000 WHERE id = h.thread;
-        END IF;
+        UPDATE threads SET minute = h.updated / 60000000, moment = 0
+        WHERE id = h.thread AND (minute <> h.updated / 60000000 OR moment >= minute * 60000000);
         IF c_key[i] IS NOT NULL THEN
             INSERT INTO idempotency VALUES
                 (c_thread[i], c_account[i], c_key[i], c_hash[i], at_segment, at_first, at_count, at_time)

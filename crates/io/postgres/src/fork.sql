@@ -10,7 +10,8 @@ WITH h AS (
 ), f AS MATERIALIZED (
     SELECT (pg_current_xact_id()::text::bigint + meta.value) << 20 AS start FROM h, meta WHERE meta.key = 'feed_base'
 ), listed AS (
-    UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
+    UPDATE threads t SET minute = h.updated / 60000000, moment = 0 FROM h
+    WHERE t.id = h.thread AND (t.minute <> h.updated / 60000000 OR t.moment >= t.minute * 60000000)
 ), written AS (
     INSERT INTO entries
     SELECT f.start + 1, h.segment, h.version, h.updated, $6::bigint, h.ordinals, h.inserted, h.deleted, h.last_change, h.steps,

@@ -366,6 +366,9 @@ fn scanned(query: &ListQuery, scan: &Scan) -> Sql {
     if let Drive::Settled { term } = scan.lane.drive {
         return by_minutes(query, scan, term);
     }
+    if is_by_moment(query, scan) {
+        return by_moment(query, scan);
+    }
     // The index knows the bucket; within one rows are sorted exactly.
     let bucket = match (scan.lane.drive, query.sort) {
         (Drive::All | Drive::Column(_) | Drive::Moved | Drive::Unfiled, ListSort::Updated) => "t.minute DESC, ",
@@ -402,5 +405,47 @@ fn by_minutes(query: &ListQuery, scan: &Scan, term: i32) -> Sql {
     sql.push(" ORDER BY h.updated DESC, t.id DESC) x");
     sql.bind(" LIMIT ", limit(scan.limit));
     sql.bind(" OFFSET ", limit(scan.skip));
+    sql
+}
+
+/// Whether the index gives the threads of a stretch in order, but for those that changed again in their minute.
+fn is_by_moment(query: &ListQuery, scan: &Scan) -> bool {
+    matches!(scan.lane.drive, Drive::All | Drive::Moved | Drive::Unfiled)
+        && query.sort == ListSort::Updated
+        && scan.skip == 0
+}
+
+/// Threads in the order of their last change, without sorting a minute in which many changed.
+fn by_moment(query: &ListQuery, scan: &Scan) -> Sql {
+    let most = limit(scan.limit);
+    let mut sql = Sql::default();
+    sql.push("WITH known AS MATERIALIZED (SELECT t.id, t.minute, t.moment, h.updated");
+    threads(&mut sql, query, scan, None, true);
+    if let Some(after) = scan.after {
+        // Passes over the moments above the place without a look at their heads.
+        sql.bind(" AND (t.minute, t.moment) <= (", after.time.minute());
+        sql.bind(", ", after.time.as_micros());
+        sql.push(")");
+    }
+    sql.push(" ORDER BY t.minute DESC, t.moment DESC, t.id DESC");
+    sql.bind(" LIMIT ", most);
+    // Within the last minute those without a moment come after all others, wherever they belong.
+    sql.bind("), edge AS MATERIALIZED (SELECT CASE WHEN count(*) = ", most);
+    sql.push(
+        " THEN min(minute) END AS minute FROM known
+         ), found AS (
+             SELECT k.id, k.updated FROM known k, edge e
+             WHERE (k.minute = e.minute AND k.moment < e.minute * 60000000) IS NOT TRUE
+             UNION ALL
+             SELECT r.id, r.updated FROM edge e CROSS JOIN LATERAL (SELECT t.id, h.updated",
+    );
+    threads(&mut sql, query, scan, None, true);
+    sql.push(" AND t.minute = e.minute AND t.moment < e.minute * 60000000 OFFSET 0) r");
+    sql.bind(") SELECT x.* FROM (SELECT id, updated FROM found ORDER BY updated DESC, id DESC LIMIT ", most);
+    sql.push(&format!(
+        ") f CROSS JOIN LATERAL (SELECT {} FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id = f.id OFFSET 0) x
+         ORDER BY f.updated DESC, f.id DESC",
+        thread_columns()
+    ));
     sql
 }

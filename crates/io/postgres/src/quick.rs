@@ -323,7 +323,8 @@ static QUICK_LOCKING_UNLISTED: LazyLock<String> = LazyLock::new(|| quick(LOCK, "
 const LOCKED: &str = "substr(current_setting('threadkeep.locked'), $15 + 1, 1) = '1'";
 const LOCK: &str = "pg_try_advisory_xact_lock_shared($17) AND pg_try_advisory_xact_lock($18)";
 const LIST: &str = "listed AS (
-    UPDATE threads t SET minute = h.updated / 60000000 FROM h WHERE t.id = h.thread AND t.minute <> h.updated / 60000000
+    UPDATE threads t SET minute = h.updated / 60000000, moment = 0 FROM h
+    WHERE t.id = h.thread AND (t.minute <> h.updated / 60000000 OR t.moment >= t.minute * 60000000)
 ),";
 
 /// The statement of several.

@@ -403,11 +403,12 @@ impl Rows {
         }
         let (records, heads, listed) = (&rows.records, &rows.heads, &self.new_listed);
         let columns = "id bigint, rest bytea, account text, archived boolean, agent text, main bigint, created bigint,
-            minute bigint, record text, project text, lifecycle smallint, visibility smallint, parent bigint, filed bigint";
+            minute bigint, record text, project text, lifecycle smallint, visibility smallint, parent bigint, filed bigint,
+            moment bigint";
         statements.push(Statement::new(
             format!(
                 "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                     visibility, parent, filed)
+                     visibility, parent, filed, moment)
                  SELECT u.* FROM f, {}",
                 side_by_side(columns, rows.id.len())
             ),
@@ -426,6 +427,7 @@ impl Rows {
                 &listed.visibility,
                 &listed.parent,
                 &rows.filed,
+                &heads.updated,
             ],
         ));
         let [ordinals, inserted, deleted, last_change, steps, bytes, last_state] = &heads.tally;
@@ -496,7 +498,8 @@ impl Rows {
             ));
             statements.push(Statement::new(
                 format!(
-                    "UPDATE threads t SET minute = u.minute FROM {} WHERE t.id = u.id AND t.minute <> u.minute",
+                    "UPDATE threads t SET minute = u.minute, moment = 0 FROM {}
+                     WHERE t.id = u.id AND (t.minute <> u.minute OR t.moment >= t.minute * 60000000)",
                     side_by_side("id bigint, minute bigint", heads.thread.len())
                 ),
                 vec![&heads.thread, &heads.minute],

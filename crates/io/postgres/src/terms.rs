@@ -175,17 +175,21 @@ impl ListedRows {
         vec![own, terms]
     }
 
-    /// Writes the columns of threads, and their minutes.
-    async fn set(&self, client: &Client, minutes: &[i64]) -> Result<(), tokio_postgres::Error> {
+    /// Writes the columns of threads, and their minutes. A moment that is wrong is taken back; none is set, because other
+    /// processes may know that there is none ([`Listed`](crate::quick::Listed)).
+    async fn set(&self, client: &Client, minutes: &[i64], moments: &[i64]) -> Result<(), tokio_postgres::Error> {
         client
             .execute(
                 "UPDATE threads t SET minute = u.minute, filed = u.minute, project = u.project, lifecycle = u.lifecycle,
-                     visibility = u.visibility, parent = u.parent
-                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $5::smallint[], $6::bigint[])
-                     AS u(id, minute, project, lifecycle, visibility, parent)
-                 WHERE t.id = u.id AND (t.minute, t.filed, t.lifecycle, t.visibility, t.project, t.parent)
-                     IS DISTINCT FROM (u.minute, u.minute, u.lifecycle, u.visibility, u.project, u.parent)",
-                &[&self.id, &minutes, &self.project, &self.lifecycle, &self.visibility, &self.parent],
+                     visibility = u.visibility, parent = u.parent,
+                     moment = CASE WHEN t.moment = u.moment THEN t.moment ELSE 0 END
+                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $5::smallint[], $6::bigint[],
+                         $7::bigint[])
+                     AS u(id, minute, project, lifecycle, visibility, parent, moment)
+                 WHERE t.id = u.id AND ((t.minute, t.filed, t.lifecycle, t.visibility, t.project, t.parent)
+                     IS DISTINCT FROM (u.minute, u.minute, u.lifecycle, u.visibility, u.project, u.parent)
+                     OR t.moment >= t.minute * 60000000 AND t.moment <> u.moment)",
+                &[&self.id, &minutes, &self.project, &self.lifecycle, &self.visibility, &self.parent, &moments],
             )
             .await?;
         for statement in self.terms("") {
@@ -204,21 +208,23 @@ pub(crate) async fn fill(client: &Client) -> Result<(), tokio_postgres::Error> {
         let Some(last) = found.last() else { return Ok(()) };
         after = last.get(0);
         let mut new = ListedRows::default();
-        let mut minutes = Vec::new();
+        let (mut minutes, mut moments) = (Vec::new(), Vec::new());
         // A record that cannot be read is for the doctor to tell, and must not keep a store from being opened.
         for thread in found.iter().filter_map(|row| codec::thread(row).ok()) {
             let minute = thread.head.updated.minute();
             new.push(key(thread.id), &thread.account, thread.created, minute, &thread.record);
             minutes.push(minute);
+            moments.push(thread.head.updated.as_micros());
         }
-        new.set(client, &minutes).await?;
+        new.set(client, &minutes, &moments).await?;
     }
 }
 
 fn page() -> String {
     let columns = thread_columns();
     format!(
-        "SELECT {columns}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed
+        "SELECT {columns}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed,
+             t.moment
          FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > $1 ORDER BY t.id LIMIT $2"
     )
 }
@@ -278,7 +284,10 @@ pub(crate) async fn check(client: &Object, most: usize) -> Result<Vec<String>> {
 /// Whether the columns of a row are what the thread says.
 fn is_right(row: &Row, thread: &Thread) -> Result<bool> {
     let (record, at) = (&thread.record, codec::THREAD_WIDTH);
-    Ok(get::<i64>(row, at)? == thread.head.updated.minute()
+    let (updated, moment) = (thread.head.updated, get::<i64>(row, at + 9)?);
+    let is_known = moment >= updated.minute() * 60_000_000;
+    Ok(get::<i64>(row, at)? == updated.minute()
+        && (!is_known || moment == updated.as_micros())
         && get::<bool>(row, at + 1)? == record.archived
         && get::<Option<&str>>(row, at + 2)? == record.agent_id.as_deref()
         && get::<Option<i64>>(row, at + 3)? == record.main_thread_id.map(key)

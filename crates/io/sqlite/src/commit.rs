@@ -142,7 +142,7 @@ impl Known {
         for thread in std::mem::take(&mut self.on_shelf) {
             for (thread, filed) in terms::tidy_shelf(connection, thread)? {
                 if let Some(known) = self.heads.get_mut(&thread) {
-                    known.filed = filed;
+                    (known.filed, known.moment) = (filed, Some(terms::moment(known.head.updated)));
                 }
             }
         }

@@ -351,6 +351,14 @@ fn file(connection: &Connection, threads: &[(i64, i64)]) -> Result<()> {
     let mut first =
         connection.prepare_cached("UPDATE threads SET filed = ?2, was_filed = 1 WHERE id = ?1").map_err(from_sqlite)?;
     let mut again = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    // Those that changed more than once in their minute get back their place in it.
+    let mut place = connection
+        .prepare_cached(
+            "UPDATE threads
+             SET moment = (SELECT h.updated - threads.minute * 60000000 FROM heads h WHERE h.thread = threads.id)
+             WHERE id = ?1 AND moment IS NULL",
+        )
+        .map_err(from_sqlite)?;
     for (id, minute) in threads {
         let Some((terms, _, created, filed)) = listed(connection, *id)? else { continue };
         let terms = Terms { born: Vec::new(), ..terms };
@@ -358,6 +366,7 @@ fn file(connection: &Connection, threads: &[(i64, i64)]) -> Result<()> {
         refiled.add(Change::Insert, *id, terms.rows(created, *minute));
         let set = if filed == UNFILED { &mut first } else { &mut again };
         set.execute([id, minute]).map_err(from_sqlite)?;
+        place.execute([id]).map_err(from_sqlite)?;
     }
     refiled.write(connection)
 }

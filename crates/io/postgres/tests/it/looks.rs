@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use threadkeep_model::{
-    Account, Bounds, Create, Entry, Expect, Forked, ItemKind, Json, Link, MessageBody, MessageQueued, NewEntry,
-    NewSegment, Position, Record, SegmentId, Space, Tally, ThreadCommit, ThreadId, ValueChange, ValuesChanged, Write,
+    Account, Bounds, Commit, Create, Entry, Expect, Forked, ItemKind, Json, Link, MessageBody, MessageQueued, NewEntry,
+    NewSegment, Position, Record, SegmentId, Space, Tally, Thread, ThreadCommit, ThreadId, Timestamp, ValueChange,
+    ValuesChanged, Write,
 };
-use threadkeep_postgres::PostgresStore;
-use threadkeep_store::{CellNames, CellQuery, ItemQuery, Store, Upkeep};
+use threadkeep_postgres::{Clock, PostgresStore};
+use threadkeep_store::{CellNames, CellQuery, ItemQuery, ListQuery, ListSort, Store, Upkeep};
 
-use crate::keep::{Keep, block_on, commit, create, until};
+use crate::keep::{Keep, block_on, commit, create, said, until};
 
 const FORKS: u64 = 3_000;
 const VALUES: usize = 2_000;
@@ -130,5 +131,72 @@ fn a_thread_is_read_without_a_look_at_others_however_much_one_of_them_has() {
         assert_eq!(store.cells(all).await.expect("a read").cells.len(), VALUES);
         assert_eq!(store.items_of(vec![parent], vec![ItemKind::Queued]).await.expect("a read")[0].len(), ITEMS);
         assert_eq!(store.snapshot(None).await.expect("a snapshot").size().segments, FORKS + 1);
+    });
+}
+
+/// Threads that are born in one minute, 10 ms apart.
+const CROWD: u64 = 3_000;
+const MINUTE: i64 = 29_000_000;
+const PAGE: usize = 20;
+
+impl Keep {
+    /// A process that takes its time from the commits.
+    fn open_timed(&self) -> Arc<PostgresStore> {
+        Arc::new(PostgresStore::open_with(self.url("").parse().expect("a url"), Clock::Caller).expect("a store"))
+    }
+}
+
+fn born(n: u64) -> ThreadCommit {
+    let segment = NewSegment { id: SegmentId::from_chance(n + 1), link: None, birth: Tally::default() };
+    let (account, record, entries) = (Account::local(), Record::default(), Vec::new());
+    ThreadCommit::Create(Create { thread: id(n), account, record, segment, entries, created: None })
+}
+
+fn at(n: u64, threads: Vec<ThreadCommit>) -> Commit {
+    Commit { time: Timestamp::from_micros(MINUTE * 60_000_000 + n as i64 * 10_000), ..commit(threads) }
+}
+
+async fn page(store: &PostgresStore, after: Option<&Thread>) -> Vec<Thread> {
+    let after = after.map(|last| ListSort::Updated.place(last));
+    store.list(ListQuery { after, ..ListQuery::of(Account::local(), PAGE) }).await.expect("a page")
+}
+
+#[test]
+fn a_list_does_not_look_at_all_threads_of_the_minute_where_a_page_begins() {
+    let keep = Keep::new();
+    block_on(async {
+        let store = keep.open_timed();
+        for n in 0..CROWD {
+            store.commit(at(n, vec![born(n)])).await.expect("a thread");
+        }
+        // Some change again in the minute, each in the process that made it or in another one.
+        let other = keep.open_timed();
+        let again = [(7, &store), (CROWD - 9, &other), (7, &other), (8, &other), (8, &store)];
+        for ((n, by), step) in again.into_iter().zip(1..) {
+            by.commit(at(CROWD + step, vec![said(id(n), "again", Expect::default())])).await.expect("an append");
+        }
+        drop((store, other));
+        keep.sql("ANALYZE");
+
+        let (threads, heads) = (keep.looked_at("threads").await, keep.looked_at("heads").await);
+        let store = keep.open_timed();
+        let first = page(&store, None).await;
+        let second = page(&store, first.last()).await;
+        drop(store);
+        let changed = [8, 7, CROWD - 9];
+        let rest = (0..CROWD).rev().filter(|n| !changed.contains(n));
+        let expected: Vec<ThreadId> = changed.into_iter().chain(rest).take(2 * PAGE).map(id).collect();
+        assert_eq!(first.iter().chain(&second).map(|thread| thread.id).collect::<Vec<_>>(), expected);
+        // The threads of both pages, read for their places and once more as a whole, and those that changed.
+        let most = 4 * PAGE as i64 + LOOKED_MAX;
+        for (table, before) in [("threads", threads), ("heads", heads)] {
+            let looked = keep.looked_at(table).await - before;
+            assert!(looked <= most, "the server looked at {looked} rows of {table}");
+        }
+
+        let store = keep.open_timed();
+        assert_eq!(store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+        keep.sql(&format!("UPDATE threads SET moment = moment + 1 WHERE id = {}", id(9).short().bits()));
+        assert_eq!(store.check_lists(9).await.expect("a check").len(), 1, "a wrong moment is found");
     });
 }

@@ -24,7 +24,7 @@ fn any_number_may_start_at_once() {
             }
         });
     });
-    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("17".to_owned())]]);
+    assert_eq!(keep.sql("SELECT value FROM meta WHERE key = 'schema_version'"), [[Some("18".to_owned())]]);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     keep.sql("UPDATE meta SET value = 99 WHERE key = 'schema_version'");
     match keep.try_open("") {
         Err(StoreError::Newer { found, known, path }) => {
-            assert_eq!((found, known), (99, 17));
+            assert_eq!((found, known), (99, 18));
             assert!(path.contains(keep.schema.name()) && !path.contains("password"), "{path}");
         }
         other => panic!("{:?}", other.map(drop)),

@@ -276,21 +276,25 @@ pub async fn threads_that_change_again_within_a_minute_are_listed_in_order(hands
     let mut dice = Dice(7);
     let mut last: Vec<(Timestamp, ThreadId)> = Vec::new();
     for step in 0..120 {
-        // Changes a few milliseconds apart, over three minutes; some threads change once, some again and again.
+        // Changes a few milliseconds apart, over three minutes; some threads change once, some again and again. To fork
+        // a thread changes it, too.
         hands.pass(-1_000_000 + if step % 40 == 0 { 60_000_000 } else { dice.below(5) as i64 * 1_000 });
         let thread = match last.len() {
             0..3 => None,
             known => (!dice.one_in(3)).then(|| last[dice.below(known as u64) as usize].1),
         };
-        let thread = match thread {
+        let changed = match thread {
+            Some(thread) if dice.one_in(4) => vec![thread, hands.fork(thread, Bounds::all(Position(1))).await],
             Some(thread) => {
                 hands.say(thread, "again").await;
-                thread
+                vec![thread]
             }
-            None => hands.thread(&["first"]).await,
+            None => vec![hands.thread(&["first"]).await],
         };
-        last.retain(|(_, known)| *known != thread);
-        last.push((hands.head(thread).await.updated, thread));
+        for thread in changed {
+            last.retain(|(_, known)| *known != thread);
+            last.push((hands.head(thread).await.updated, thread));
+        }
         if step % 10 != 9 {
             continue;
         }
