@@ -8,7 +8,7 @@ use threadkeep_model::{
     ThreadCommit, ThreadId, Timestamp, advance, born,
 };
 use threadkeep_store::sum::{content_sum, entry_sum};
-use threadkeep_store::terms::Filing;
+use threadkeep_store::terms::{Filing, UNFILED};
 use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 
 use crate::codec::{self, blob_key, key, rest, segment_key};
@@ -33,8 +33,8 @@ pub(crate) struct Known {
     last: Option<i64>,
     /// Whether any account is frozen, once it was looked up.
     is_any_frozen: Option<bool>,
-    /// Threads that this transaction put on the shelf of lists.
-    on_shelf: Vec<i64>,
+    /// Threads that this transaction put on the shelf of lists, each with the minute under which it is filed.
+    on_shelf: Vec<(i64, i64)>,
 }
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Known {
             let (minute, moment) = (head.updated.minute(), terms::moment(head.updated));
             if known.minute != minute {
                 terms::move_thread(connection, *thread, head.updated)?;
-                self.on_shelf.extend((known.minute == known.filed).then_some(*thread));
+                self.on_shelf.extend((known.minute == known.filed).then_some((*thread, known.filed)));
                 (known.minute, known.moment) = (minute, Some(moment));
             } else if known.moment.is_some_and(|listed| listed != moment) {
                 terms::forget_moment(connection, *thread)?;
@@ -139,8 +139,8 @@ impl Known {
             known.dirty = false;
         }
         // The last of the transaction: it fills the memory of SQLite with pages that nothing after it should need.
-        for thread in std::mem::take(&mut self.on_shelf) {
-            for (thread, filed) in terms::tidy_shelf(connection, thread)? {
+        for (thread, filed) in std::mem::take(&mut self.on_shelf) {
+            for (thread, filed) in terms::tidy_shelf(connection, thread, filed)? {
                 if let Some(known) = self.heads.get_mut(&thread) {
                     (known.filed, known.moment) = (filed, Some(terms::moment(known.head.updated)));
                 }
@@ -268,7 +268,7 @@ impl Known {
                         self.insert_segment(connection, &SegmentRow { segment: segment.clone(), origin })?;
                     }
                     self.insert_entries(connection, commit, create.thread, actor, &advanced, &create.entries)?;
-                    self.on_shelf.push(key(create.thread));
+                    self.on_shelf.push((key(create.thread), UNFILED));
                     threads.push(advanced.committed(create.thread));
                 }
                 Step::Write(write, advanced) => {

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use threadkeep_model::{Thread, Timestamp};
 use threadkeep_store::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, ListRun, SPELLED_MAX, Scan};
-use threadkeep_store::terms::{Bucket, UNFILED};
+use threadkeep_store::terms::{Bucket, Gist, UNFILED};
 use threadkeep_store::{ListQuery, ListSort, Result, StoreError, Total, lifecycle_code, visibility_code};
 
 use crate::codec::{self, THREAD_COLUMNS, key};
@@ -104,6 +104,15 @@ impl Sql {
     fn bind(&mut self, text: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         self.text.push_str(&format!("{text}?{}", self.values.len()));
+    }
+
+    /// Makes a statement that selects `id` and `time` one that selects threads, in this order.
+    fn of_ids(&mut self) {
+        self.text = format!(
+            "SELECT {THREAD_COLUMNS} FROM ({}) i CROSS JOIN threads t ON t.id = i.id CROSS JOIN heads h ON h.thread = t.id
+             ORDER BY i.time DESC, i.id DESC",
+            self.text
+        );
     }
 }
 
@@ -424,7 +433,13 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, part: Part, heads: boo
         sql.bind(", ", key(after.thread));
         sql.push(")");
     }
-    for need in &scan.needs {
+    let is_on_shelf = matches!(part, Part::Shelf | Part::Unfiled);
+    if is_on_shelf {
+        glance(sql, &scan.gists);
+    }
+    // A look at the record of the few threads that are left takes less time than a look for each of the terms.
+    let needs = if is_on_shelf && tell_enough(&scan.gists) { &[][..] } else { &scan.needs };
+    for need in needs {
         sql.push(" AND (");
         if need.bucket == Bucket::Filed {
             sql.bind("t.filed = ", UNFILED);
@@ -441,32 +456,57 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, part: Part, heads: boo
     }
 }
 
+/// Whether few threads have these gists and not the terms. A third of all threads have the bit of any three letters.
+fn tell_enough(gists: &[Gist]) -> bool {
+    gists.len() > 1 || gists.iter().any(|gist| gist.marks != 0)
+}
+
+/// Passes over threads whose gists, which their index has, lack what is asked.
+fn glance(sql: &mut Sql, gists: &[Gist]) {
+    for gist in gists {
+        sql.push(" AND (");
+        let sides = [("t.letters & ", gist.letters), ("t.marks & ", gist.marks)];
+        for (n, (column, bits)) in sides.into_iter().filter(|(_, bits)| *bits != 0).enumerate() {
+            sql.push(if n == 0 { "(" } else { " OR (" });
+            sql.bind(column, bits);
+            sql.push(") <> 0");
+        }
+        sql.push(")");
+    }
+}
+
 /// Threads in the order of their last change, without sorting a minute in which many changed.
 fn by_moment(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Vec<Thread>> {
-    let mut sql = Sql::default();
-    sql.push(&format!("SELECT {THREAD_COLUMNS}"));
     let part = match scan.lane.drive {
         Drive::Moved => Part::Shelf,
         Drive::Unfiled => Part::Unfiled,
         Drive::All | Drive::Born | Drive::Column(_) | Drive::Term { .. } | Drive::Settled { .. } => Part::Whole,
     };
-    threads(&mut sql, query, scan, part, true);
-    if let Some(after) = scan.after {
-        // Passes over the moments above the place without a look at their heads.
-        sql.bind(" AND (t.minute < ", after.time.minute());
-        sql.bind(" OR t.moment IS NULL OR t.moment <= ", moment(after.time));
-        sql.push(")");
-    }
     let most = i64::try_from(scan.limit).unwrap_or(i64::MAX);
-    let mut rest = Sql { text: sql.text.clone(), values: sql.values.clone() };
+    let select = |columns: &str| {
+        let mut sql = Sql::default();
+        sql.push(&format!("SELECT {columns}"));
+        threads(&mut sql, query, scan, part, true);
+        if let Some(after) = scan.after {
+            // Passes over the moments above the place without a look at their heads.
+            sql.bind(" AND (t.minute < ", after.time.minute());
+            sql.bind(" OR t.moment IS NULL OR t.moment <= ", moment(after.time));
+            sql.push(")");
+        }
+        sql
+    };
+    let mut sql = select(THREAD_COLUMNS);
     sql.push(" ORDER BY t.minute DESC, t.moment DESC, t.id DESC");
     sql.bind(" LIMIT ", most);
     let mut found = read_threads(connection, query, &sql, scan.limit)?;
     if let Some(last) = found.last().filter(|_| found.len() == scan.limit).map(|last| last.head.updated.minute()) {
-        // Within the last minute those without a moment come after all others, wherever they belong.
+        // Within the last minute those without a moment come after all others, wherever they belong. There may be many:
+        // only their ids are sorted.
+        let mut rest = select("t.id AS id, h.updated AS time");
         rest.bind(" AND t.moment IS NULL AND t.minute = ", last);
-        rest.push(" ORDER BY h.updated DESC, t.id DESC");
+        rest.push(" ORDER BY time DESC, id DESC");
         rest.bind(" LIMIT ", most);
+        rest.of_ids();
         let from = found.partition_point(|thread| thread.head.updated.minute() > last);
         for thread in read_threads(connection, query, &rest, 0)? {
             if !found[from..].iter().any(|other| other.id == thread.id) {
@@ -531,11 +571,7 @@ fn scanned(connection: &Connection, query: &ListQuery, scan: &Scan) -> Result<Ve
         sql.bind(" OFFSET ", i64::try_from(scan.skip).unwrap_or(i64::MAX));
     }
     if only_ids {
-        sql.text = format!(
-            "SELECT {THREAD_COLUMNS} FROM ({}) i CROSS JOIN threads t ON t.id = i.id CROSS JOIN heads h ON h.thread = t.id
-             ORDER BY i.time DESC, i.id DESC",
-            sql.text
-        );
+        sql.of_ids();
     }
     read_threads(connection, query, &sql, scan.limit)
 }
@@ -553,19 +589,29 @@ mod tests {
 
     /// A file with so many threads that changed on one day, each in its own second.
     fn filled(threads: usize) -> Connection {
-        let mut connection = Connection::open_in_memory().expect("a file");
-        crate::schema::migrate(&mut connection, "memory").expect("tables");
-        let transaction = connection.transaction().expect("a transaction");
-        for n in 0..threads as u128 {
-            let id = ThreadId::from_chance((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+        filled_with(threads, |n| {
             let metadata = Json::parse("metadata", &format!(r#"{{"tags":["all"],"third":{}}}"#, n % 3)).expect("json");
             let rare = if n == 77 { " uqz" } else { "" };
-            let record = Record {
+            Record {
                 title: Some(format!("Weekly report {n}{rare}")),
                 agent_id: Some(format!("a{}", n % 2)),
                 metadata: Some(metadata),
                 ..Record::default()
-            };
+            }
+        })
+    }
+
+    /// The id of thread `n`.
+    fn nth(n: usize) -> ThreadId {
+        ThreadId::from_chance((n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+    }
+
+    fn filled_with(threads: usize, record: impl Fn(usize) -> Record) -> Connection {
+        let mut connection = Connection::open_in_memory().expect("a file");
+        crate::schema::migrate(&mut connection, "memory").expect("tables");
+        let transaction = connection.transaction().expect("a transaction");
+        for n in 0..threads {
+            let (id, record) = (nth(n), record(n));
             let time = Timestamp::from_micros(1_760_054_400_000_000 + n as i64 * 1_000_000);
             let mut pending = terms::Pending::new(threadkeep_store::terms::Filing::Now);
             let account = Account::local();
@@ -643,6 +689,37 @@ mod tests {
             assert!(steps < 10 * skip as u64 + 20_000, "{steps} steps past {skip}");
             let number = page[0].record.title.as_deref().and_then(|title| title.rsplit(' ').next());
             assert_eq!(number, Some(&*(sizes[1] - 1 - skip).to_string()));
+        }
+    }
+
+    #[test]
+    fn of_threads_that_moved_on_a_list_looks_at_those_alone_whose_gist_has_what_is_asked() {
+        let record = |n: usize| {
+            let (tag, word) = if n.is_multiple_of(3) { ("other", "agenda") } else { ("all", "report") };
+            let metadata = Json::parse("metadata", &format!(r#"{{"tags":["{tag}"]}}"#)).expect("json");
+            Record { title: Some(format!("Weekly {word} {n}")), metadata: Some(metadata), ..Record::default() }
+        };
+        let mut file = filled_with(3_000, record);
+        let filters = [
+            ListFilter { tag: Some("all".into()), archived: Archived::No, ..ListFilter::default() },
+            ListFilter { title: Some("report".into()), archived: Archived::No, ..ListFilter::default() },
+        ];
+        let read = |file: &Connection, filter: &ListFilter| {
+            list(file, ListQuery { filter: filter.clone(), ..ListQuery::of(Account::local(), 51) })
+        };
+        let before = filters.each_ref().map(|filter| steps(&mut file, |file| read(file, filter)));
+        // Those that have neither move on: lists pass over all of them.
+        let later = Timestamp::from_micros(1_760_054_400_000_000 + 86_400_000_000);
+        for id in (0..3_000).step_by(3).map(|n| key(nth(n))) {
+            terms::move_thread(&file, id, later).expect("a move");
+            let set = "UPDATE heads SET updated = ?2 WHERE thread = ?1";
+            file.execute(set, params![id, later.as_micros()]).expect("a head");
+        }
+        for (filter, (few, page)) in filters.iter().zip(before) {
+            let (many, again) = steps(&mut file, |file| read(file, filter));
+            let ids = |page: &[Thread]| page.iter().map(|thread| thread.id).collect::<Vec<_>>();
+            assert_eq!((again.len(), ids(&again)), (51, ids(&page)), "{filter:?}");
+            assert!(many < few + 20 * 1_000, "{few} steps, then {many} for {filter:?}");
         }
     }
 

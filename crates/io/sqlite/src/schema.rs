@@ -19,7 +19,7 @@ use crate::terms;
 const APPLICATION_ID: i64 = 0x5448_5244;
 
 /// One step for each version of the schema, in order. Steps are never changed, only added.
-const MIGRATIONS: [&str; 19] = [
+const MIGRATIONS: [&str; 20] = [
     FIRST,
     LEASES,
     ITEMS,
@@ -39,6 +39,7 @@ const MIGRATIONS: [&str; 19] = [
     terms::SHELF,
     FROZEN,
     terms::SHELVED,
+    terms::GISTS,
 ];
 
 /// The version that made the tables of lists.

@@ -3,12 +3,13 @@
 //!
 //! A thread has a term for every three letters of its title, and each lies on another page. So terms are not written
 //! with the commit that makes or changes a thread. They wait on a *shelf*: the threads that are not where they were
-//! filed (the index `threads_moved`). Lists look at these one by one. Once an account has too many of them, the oldest
-//! are filed together, in the order of their terms: then threads share pages.
+//! filed (the index `threads_moved`). Lists look at these one by one; the gists of their terms, which the index has, tell
+//! that most of them need no further look. Once an account has too many of them, the oldest are filed together, in the
+//! order of their terms: then threads share pages.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use threadkeep_model::{Account, Record, Thread, ThreadId, Timestamp};
-use threadkeep_store::terms::{Filing, Terms, UNFILED};
+use threadkeep_store::terms::{Filing, Gist, Terms, UNFILED};
 use threadkeep_store::{Result, StoreError, lifecycle_code, visibility_code};
 
 use crate::BULK_CACHE_KIB;
@@ -19,12 +20,26 @@ use crate::read::{self, joined};
 
 /// Threads read at once while all are walked.
 const WALKED_AT_ONCE: usize = 1_000;
-/// Threads of an account on the shelf, and so many more as come between two looks at it: a list looks at all of them.
-const SHELF_MAX: usize = 768;
-/// Threads that are filed together. The more there are, the more pages they share.
-const FILED_AT_ONCE: usize = 512;
-/// One thread in this many has a look at the shelf when it gets there. Which ones, their random ids say.
-const LOOKS_EACH: i64 = 32;
+
+/// How many threads of an account may be on the shelf: a list looks at all of them.
+struct Room {
+    /// So many, and those that come between two looks.
+    most: usize,
+    /// Threads that are filed together. The more there are, the more pages they share.
+    filed_at_once: usize,
+    /// One thread in this many has a look at the shelf when it gets there. Which ones, their random ids say.
+    looks_each: i64,
+}
+
+/// For new threads. Each of their terms is written, but none removed, and those that were made together share pages.
+const NEW: Room = Room { most: 768, filed_at_once: 512, looks_each: 64 };
+/// For threads that moved on. Their old terms are all over the table, so that filing them costs more, and lists need not
+/// look at their records: a thread with a bit of what is asked is looked up under its terms.
+const MOVED: Room = Room { most: 4_096, filed_at_once: 1_024, looks_each: 128 };
+/// Pages of a file from which on threads that are filed together share so few pages that more of them only hold up others.
+const LARGE_FILE_PAGES: i64 = 1 << 17;
+/// Threads that moved on and are filed together in such a file.
+const FILED_AT_ONCE_IN_LARGE: usize = 512;
 
 /// The tables of lists, from the third version of the schema. Tables first, then rows, then indexes.
 pub(crate) const TABLES: &str = "
@@ -123,6 +138,16 @@ CREATE INDEX threads_main_created ON threads (account, archived, main, created)
     WHERE main IS NOT NULL AND was_filed;
 ";
 
+/// The gist of the terms of a thread, for which lists look before they look at terms. That of a thread from before is not
+/// known until it is filed again.
+pub(crate) const GISTS: &str = "
+ALTER TABLE threads ADD COLUMN letters INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE threads ADD COLUMN marks INTEGER NOT NULL DEFAULT -1;
+DROP INDEX threads_moved;
+CREATE INDEX threads_moved ON threads (account, archived, minute, moment, filed, created, lifecycle, visibility, agent,
+    project, parent, main, letters, marks) WHERE minute <> filed;
+";
+
 /// The moment within its minute, in microseconds.
 pub(crate) fn moment(time: Timestamp) -> i64 {
     time.as_micros() - time.minute() * 60_000_000
@@ -132,18 +157,19 @@ pub(crate) fn moment(time: Timestamp) -> i64 {
 pub(crate) fn fill(connection: &Connection) -> Result<()> {
     connection.execute("DELETE FROM terms", []).map_err(from_sqlite)?;
     let mut set = connection
-        .prepare("UPDATE threads SET minute = ?2, filed = ?2, was_filed = 1 WHERE id = ?1")
+        .prepare("UPDATE threads SET minute = ?2, filed = ?2, was_filed = 1, letters = ?3, marks = ?4 WHERE id = ?1")
         .map_err(from_sqlite)?;
     walk(connection, |row, thread| {
         // One that cannot be read is for the doctor to tell, and must not keep a store from being opened.
         let Ok(thread) = thread else { return Ok(()) };
         let terms = Terms::of(&thread.account, thread.created, &thread.record);
         let minute = thread.head.updated.minute();
-        if (row.minute, row.filed) != (minute, minute) || !row.was_filed {
-            set.execute(params![key(thread.id), minute]).map_err(from_sqlite)?;
+        if (row.minute, row.filed, row.gist) != (minute, minute, terms.gist) || !row.was_filed {
+            let Gist { letters, marks } = terms.gist;
+            set.execute(params![key(thread.id), minute, letters, marks]).map_err(from_sqlite)?;
         }
         if row.columns != columns(&thread.record) {
-            set_columns(connection, thread.id, &thread.record)?;
+            set_columns(connection, thread.id, &thread.record, terms.gist)?;
         }
         insert(connection, key(thread.id), terms.rows(thread.created, minute))
     })
@@ -162,6 +188,7 @@ struct ListedRow {
     minute: i64,
     filed: i64,
     was_filed: bool,
+    gist: Gist,
     columns: Columns,
 }
 
@@ -184,7 +211,7 @@ fn columns(record: &Record) -> Columns {
 fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, Result<Thread>) -> Result<()>) -> Result<()> {
     let sql = format!(
         "SELECT {}, t.minute, t.archived, t.agent, t.main, t.project, t.lifecycle, t.visibility, t.parent, t.filed,
-             t.was_filed
+             t.was_filed, t.letters, t.marks
          FROM threads t JOIN heads h ON h.thread = t.id WHERE t.id > ?1 ORDER BY t.id LIMIT ?2",
         codec::THREAD_COLUMNS
     );
@@ -194,10 +221,9 @@ fn walk(connection: &Connection, mut each: impl FnMut(&ListedRow, Result<Thread>
             let read = || -> rusqlite::Result<_> {
                 let columns =
                     (row.get(12)?, row.get(13)?, row.get(14)?, row.get(15)?, row.get(16)?, row.get(17)?, row.get(18)?);
-                Ok((
-                    row.get(0)?,
-                    ListedRow { minute: row.get(11)?, filed: row.get(19)?, was_filed: row.get(20)?, columns },
-                ))
+                let gist = Gist { letters: row.get(21)?, marks: row.get(22)? };
+                let (minute, filed, was_filed) = (row.get(11)?, row.get(19)?, row.get(20)?);
+                Ok((row.get(0)?, ListedRow { minute, filed, was_filed, gist, columns }))
             };
             Ok((read().map_err(from_sqlite)?, codec::thread(row)))
         })?;
@@ -228,16 +254,27 @@ fn delete(connection: &Connection, thread: i64, rows: impl Iterator<Item = (i32,
     Ok(())
 }
 
-fn set_columns(connection: &Connection, thread: ThreadId, record: &Record) -> Result<()> {
+fn set_columns(connection: &Connection, thread: ThreadId, record: &Record, gist: Gist) -> Result<()> {
     let (archived, agent, main, project, lifecycle, visibility, parent) = columns(record);
     connection
         .prepare_cached(
             "UPDATE threads SET archived = ?2, agent = ?3, main = ?4, project = ?5, lifecycle = ?6, visibility = ?7,
-                 parent = ?8
+                 parent = ?8, letters = ?9, marks = ?10
              WHERE id = ?1",
         )
         .and_then(|mut statement| {
-            statement.execute(params![key(thread), archived, agent, main, project, lifecycle, visibility, parent])
+            statement.execute(params![
+                key(thread),
+                archived,
+                agent,
+                main,
+                project,
+                lifecycle,
+                visibility,
+                parent,
+                gist.letters,
+                gist.marks
+            ])
         })
         .map_err(from_sqlite)?;
     Ok(())
@@ -307,25 +344,30 @@ impl Pending {
     }
 }
 
-/// Files the oldest threads on the shelf of an account if there are too many. `thread` just got there. Gives the threads
-/// that were filed, each with its minute.
-pub(crate) fn tidy_shelf(connection: &Connection, thread: i64) -> Result<Vec<(i64, i64)>> {
-    if thread % LOOKS_EACH != 0 {
+/// Files the oldest threads on the shelf of an account if there are too many. `thread` just got there, filed before or not,
+/// and those are meant of which the same is true. Gives the threads that were filed, each with its minute.
+pub(crate) fn tidy_shelf(connection: &Connection, thread: i64, filed: i64) -> Result<Vec<(i64, i64)>> {
+    let room = if filed == UNFILED { NEW } else { MOVED };
+    if thread % room.looks_each != 0 {
         return Ok(Vec::new());
     }
     let on_shelf = "FROM threads o CROSS JOIN threads t INDEXED BY threads_moved
-                    WHERE o.id = ?1 AND t.account = o.account AND t.archived = o.archived AND t.minute <> t.filed";
+                    WHERE o.id = ?1 AND t.account = o.account AND t.archived = o.archived AND t.minute <> t.filed
+                        AND (t.filed = ?3) = (?4 = ?3)";
     let count = joined(&["SELECT count(*) FROM (SELECT 1 ", on_shelf, " LIMIT ?2)"]);
-    let most = SHELF_MAX as i64 + 1;
     let count: i64 = connection
         .prepare_cached(&count)
-        .and_then(|mut statement| statement.query_row(params![thread, most], |row| row.get(0)))
+        .and_then(|mut statement| {
+            statement.query_row(params![thread, room.most as i64 + 1, UNFILED, filed], |row| row.get(0))
+        })
         .map_err(from_sqlite)?;
-    if count <= SHELF_MAX as i64 {
+    if count <= room.most as i64 {
         return Ok(Vec::new());
     }
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(from_sqlite)?;
+    let at_once = if pages < LARGE_FILE_PAGES { room.filed_at_once } else { FILED_AT_ONCE_IN_LARGE };
     let oldest = joined(&["SELECT t.id, t.minute ", on_shelf, " ORDER BY t.minute, t.moment LIMIT ?2"]);
-    let mut oldest = read::rows(connection, &oldest, params![thread, FILED_AT_ONCE as i64], |row| {
+    let mut oldest = read::rows(connection, &oldest, params![thread, at_once as i64, UNFILED, filed], |row| {
         Ok((row.get::<_, i64>(0).map_err(from_sqlite)?, row.get::<_, i64>(1).map_err(from_sqlite)?))
     })?;
     oldest.sort_unstable();
@@ -348,9 +390,12 @@ fn with_room(connection: &Connection, work: impl FnOnce() -> Result<()>) -> Resu
 fn file(connection: &Connection, threads: &[(i64, i64)]) -> Result<()> {
     // Old and new terms together: a rare term has both on the same page.
     let mut refiled = Pending::new(Filing::Now);
-    let mut first =
-        connection.prepare_cached("UPDATE threads SET filed = ?2, was_filed = 1 WHERE id = ?1").map_err(from_sqlite)?;
-    let mut again = connection.prepare_cached("UPDATE threads SET filed = ?2 WHERE id = ?1").map_err(from_sqlite)?;
+    let mut first = connection
+        .prepare_cached("UPDATE threads SET filed = ?2, letters = ?3, marks = ?4, was_filed = 1 WHERE id = ?1")
+        .map_err(from_sqlite)?;
+    let mut again = connection
+        .prepare_cached("UPDATE threads SET filed = ?2, letters = ?3, marks = ?4 WHERE id = ?1")
+        .map_err(from_sqlite)?;
     // Those that changed more than once in their minute get back their place in it.
     let mut place = connection
         .prepare_cached(
@@ -364,8 +409,9 @@ fn file(connection: &Connection, threads: &[(i64, i64)]) -> Result<()> {
         let terms = Terms { born: Vec::new(), ..terms };
         refiled.add(Change::Delete, *id, terms.rows(created, filed));
         refiled.add(Change::Insert, *id, terms.rows(created, *minute));
+        let Gist { letters, marks } = terms.gist;
         let set = if filed == UNFILED { &mut first } else { &mut again };
-        set.execute([id, minute]).map_err(from_sqlite)?;
+        set.execute([*id, *minute, letters, marks]).map_err(from_sqlite)?;
         place.execute([id]).map_err(from_sqlite)?;
     }
     refiled.write(connection)
@@ -387,8 +433,8 @@ pub(crate) fn insert_thread(
     connection
         .prepare_cached(
             "INSERT INTO threads (id, rest, account, archived, agent, main, created, minute, record, project, lifecycle,
-                 visibility, parent, moment, filed, was_filed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 visibility, parent, moment, filed, was_filed, letters, marks)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )
         .and_then(|mut statement| {
             statement.execute(params![
@@ -408,6 +454,8 @@ pub(crate) fn insert_thread(
                 moment(updated),
                 filed,
                 filed != UNFILED,
+                terms.gist.letters,
+                terms.gist.marks,
             ])
         })
         .map_err(from_sqlite)?;
@@ -434,7 +482,7 @@ pub(crate) fn update_record(
         delete(connection, key(id), before.rows(created, filed))?;
         insert(connection, key(id), after.rows(created, filed))?;
     }
-    set_columns(connection, id, record)
+    set_columns(connection, id, record, after.gist)
 }
 
 /// Takes the moment out of the row of a thread that changed again in its minute.
@@ -481,7 +529,7 @@ pub(crate) fn check(connection: &Connection, limit: usize) -> Result<Vec<String>
             expected += 1;
         }
         let minute = thread.head.updated.minute();
-        if row.columns != columns(&thread.record) || row.minute != minute {
+        if row.columns != columns(&thread.record) || row.minute != minute || !row.gist.covers(terms.gist) {
             wrong.push(format!("thread {id}: its row in lists is not what the thread says"));
         }
         if missing > 0 {

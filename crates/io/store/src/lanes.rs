@@ -14,7 +14,7 @@ use threadkeep_model::{Thread, Timestamp};
 
 use crate::list::{INDEX_TOTAL_MAX, ListCursor, ListFilter, ListQuery, ListSort, TOTAL_MAX, TimeRange};
 pub use crate::list_run::ListRun;
-use crate::terms::{Bucket, Need};
+use crate::terms::{Bucket, Gist, Need};
 
 /// Rows that are counted to find the lane with the fewest. A lane with fewer is read as a whole and sorted.
 pub const COUNTED_MAX: usize = 1_000;
@@ -126,6 +126,8 @@ pub struct Scan {
     pub lane: Lane,
     /// Terms that matching threads have once they are filed; the store may leave out filed threads without them.
     pub needs: Vec<Need>,
+    /// Of each, the gist of a matching thread has one bit; the store may leave out threads whose gist has none.
+    pub gists: Vec<Gist>,
     /// Only those last changed in this range; it lies within the one that is asked.
     pub updated: TimeRange,
     /// Only what comes after this place.

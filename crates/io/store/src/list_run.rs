@@ -6,7 +6,7 @@ use threadkeep_model::{Thread, ThreadId, Timestamp};
 
 use crate::lanes::{Answer, Ask, COUNTED_MAX, Column, Drive, Lane, SPELLED_MAX, Scan};
 use crate::list::{ListCursor, ListQuery, ListSort, TimeRange, Total};
-use crate::terms::{Bucket, Need};
+use crate::terms::{Bucket, Gist, Need};
 
 /// Threads that are passed over one by one. To pass over more, their number is read from an index.
 const PASSED_MAX: usize = 200;
@@ -59,6 +59,7 @@ enum Phase {
 struct LaneState {
     lane: Lane,
     needs: Vec<Need>,
+    gists: Vec<Gist>,
     updated: TimeRange,
     rows: VecDeque<Thread>,
     /// All that is not read yet comes after this…
@@ -355,13 +356,14 @@ impl ListRun {
         };
         let needs_of = |archived: bool| {
             let mut needs = self.word_needs(archived);
+            needs.extend(filter.tag_need(account, archived, Bucket::Filed));
+            let gists = needs.iter().map(|need| need.gist).filter(|gist| *gist != Gist::default()).collect();
             // To look for each of many terms takes longer than to look at the title.
             needs.retain(|need| need.any_of.len() <= NEED_TERMS_MAX);
-            needs.extend(filter.tag_need(account, archived, Bucket::Filed));
             needs.sort_by_key(count_of);
-            needs
+            (needs, gists)
         };
-        let needs = [needs_of(false), needs_of(true)];
+        let needs: [(Vec<Need>, Vec<Gist>); 2] = [needs_of(false), needs_of(true)];
         let wanted = self.query.limit.saturating_add(self.skip);
         let at_once = if lanes.len() > FEW_LANES { READ_OF_MANY } else { wanted };
         let at_once = at_once.min(wanted).clamp(1, READ_MAX);
@@ -374,11 +376,13 @@ impl ListRun {
                 LaneState {
                     lane,
                     needs: needs[usize::from(lane.archived)]
+                        .0
                         .iter()
                         .filter(|need| !is_met(need))
                         .take(NEEDS_MAX)
                         .cloned()
                         .collect(),
+                    gists: needs[usize::from(lane.archived)].1.clone(),
                     updated: filter.updated,
                     rows: VecDeque::new(),
                     after: self.query.after,
@@ -393,7 +397,7 @@ impl ListRun {
     fn scan(&self, at: usize, skip: usize, limit: usize) -> Scan {
         let state = &self.lanes[at];
         let LaneState { lane, updated, after, .. } = *state;
-        Scan { lane, needs: state.needs.clone(), updated, after, skip, limit }
+        Scan { lane, needs: state.needs.clone(), gists: state.gists.clone(), updated, after, skip, limit }
     }
 
     /// Takes threads in order as long as it is known which comes next.

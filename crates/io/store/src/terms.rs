@@ -67,6 +67,39 @@ pub struct Terms {
     pub filed: Vec<i32>,
     /// In the bucket of the minute of the birth.
     pub born: Vec<i32>,
+    /// A bit for each of them but those of the birth.
+    pub gist: Gist,
+}
+
+/// What terms say at a glance: a bit for each, where several share one. A thread whose gist lacks a bit does not have the
+/// term, so that most threads need no look at their terms. A term of three letters has the bit of its first two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gist {
+    /// The terms of a title.
+    pub letters: i64,
+    /// The terms of tags and metadata, which are fewer.
+    pub marks: i64,
+}
+
+impl Gist {
+    /// The bits of `terms`.
+    fn bits<'a>(terms: impl IntoIterator<Item = &'a i32>) -> i64 {
+        // The first bits of a term, which the last letter does not decide.
+        terms.into_iter().fold(0, |bits, term| bits | 1 << (*term as u32 >> (u32::BITS - i64::BITS.ilog2())))
+    }
+
+    /// The gist of a thread of which nothing is known: any term may be there.
+    pub const UNKNOWN: Self = Self { letters: -1, marks: -1 };
+
+    /// Whether a thread with this gist may have what needs one of these bits.
+    pub fn may_meet(&self, need: Self) -> bool {
+        need == Self::default() || self.letters & need.letters != 0 || self.marks & need.marks != 0
+    }
+
+    /// Whether this gist has all bits of another.
+    pub fn covers(&self, other: Self) -> bool {
+        self.letters & other.letters == other.letters && self.marks & other.marks == other.marks
+    }
 }
 
 /// The feature that a term stands for.
@@ -200,11 +233,18 @@ impl Terms {
         };
         let leaves = record.metadata.as_ref().map_or_else(Vec::new, |json| maker.leaves(&Value::of(json)));
         let trigrams = record.title.as_deref().map_or_else(Vec::new, |title| maker.title(title));
+        let has_many_marks = leaves.len() > LEAVES_MAX || tags.len() > TAGS_MAX;
+        let has_many_letters = trigrams.len() > TRIGRAMS_MAX;
+        let trigrams = maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX);
         let mut filed = maker.all_or(Kind::ManyLeaves, leaves, LEAVES_MAX);
-        filed.extend(maker.all_or(Kind::ManyTrigrams, trigrams, TRIGRAMS_MAX));
-        filed.push(maker.week(birthweek(created)));
         filed.extend(tagged(Kind::Tag, Kind::ManyTags));
-        Self { filed: distinct(filed), born: tagged(Kind::BornTag, Kind::BornManyTags) }
+        let gist = Gist {
+            letters: if has_many_letters { Gist::UNKNOWN.letters } else { Gist::bits(&trigrams) },
+            marks: if has_many_marks { Gist::UNKNOWN.marks } else { Gist::bits(&filed) },
+        };
+        filed.extend(trigrams);
+        filed.push(maker.week(birthweek(created)));
+        Self { filed: distinct(filed), born: tagged(Kind::BornTag, Kind::BornManyTags), gist }
     }
 
     /// All of them with their buckets, for a thread that was filed under a minute; those by change only if it was.
@@ -221,6 +261,8 @@ pub struct Need {
     pub any_of: Vec<i32>,
     /// The time bucket of the terms.
     pub bucket: Bucket,
+    /// Bits of which the gist of such a thread has one. Where there are none, a gist tells nothing.
+    pub gist: Gist,
 }
 
 impl ListFilter {
@@ -232,7 +274,8 @@ impl ListFilter {
             Bucket::Born => (Kind::BornTag, Kind::BornManyTags),
         };
         let tag = self.tag.as_ref()?;
-        Some(Need { any_of: vec![maker.term(kind, tag.as_bytes()), maker.term(many, &[])], bucket })
+        let gist = Gist { letters: 0, marks: Gist::bits(&[maker.term(Kind::Tag, tag.as_bytes())]) };
+        Some(Need { any_of: vec![maker.term(kind, tag.as_bytes()), maker.term(many, &[])], bucket, gist })
     }
 
     /// The terms that a thread must have for the asked metadata and title: all of these.
@@ -240,14 +283,13 @@ impl ListFilter {
         let maker = Maker { account, archived };
         let leaves = self.metadata.as_ref().map_or_else(Vec::new, |value| maker.leaves(value));
         let trigrams = self.title.as_deref().map_or_else(Vec::new, |text| maker.trigrams(text, false));
-        let need = |many: Kind| {
-            let many = maker.term(many, &[]);
-            move |term: i32| Need { any_of: vec![term, many], bucket: Bucket::Filed }
+        let many = maker.term(Kind::ManyLeaves, &[]);
+        let marked = |leaf: i32| {
+            let gist = Gist { letters: 0, marks: Gist::bits(&[leaf]) };
+            Need { any_of: vec![leaf, many], bucket: Bucket::Filed, gist }
         };
-        let leaves = leaves.into_iter().take(ASKED_MAX).map(need(Kind::ManyLeaves));
-        let of_forks: Vec<i32> = self.title.iter().flat_map(|text| maker.of_forks(text)).collect();
-        let titled = |need: Need| Need { any_of: [need.any_of, of_forks.clone()].concat(), ..need };
-        leaves.chain(spread(trigrams).into_iter().map(need(Kind::ManyTrigrams)).map(titled)).collect()
+        let titled = |trigram: i32| self.titled(&maker, vec![trigram], Gist::bits(&[trigram]));
+        leaves.into_iter().take(ASKED_MAX).map(marked).chain(spread(trigrams).into_iter().map(titled)).collect()
     }
 
     /// The numbers between which all terms are that begin with the asked title, if that has two letters.
@@ -257,11 +299,21 @@ impl ListFilter {
     }
 
     /// The terms that a thread must have for a title of two letters, with which `terms` begin.
-    pub(crate) fn letters_need(&self, account: &Account, archived: bool, mut terms: Vec<i32>) -> Need {
+    pub(crate) fn letters_need(&self, account: &Account, archived: bool, terms: Vec<i32>) -> Need {
         let maker = Maker { account, archived };
+        // Not of `terms`: threads that are not filed yet may have others that begin with these letters.
+        let two = self.letters(account, archived).map_or(0, |(first, _)| Gist::bits(&[first]));
+        let need = self.titled(&maker, terms, two);
+        Need { any_of: distinct(need.any_of), ..need }
+    }
+
+    /// The need for one of these terms of a title, whose bits are `letters`.
+    fn titled(&self, maker: &Maker<'_>, mut terms: Vec<i32>, letters: i64) -> Need {
+        let of_forks: Vec<i32> = self.title.iter().flat_map(|text| maker.of_forks(text)).collect();
+        let gist = Gist { letters: letters | Gist::bits(&of_forks), marks: 0 };
         terms.push(maker.term(Kind::ManyTrigrams, &[]));
-        terms.extend(self.title.iter().flat_map(|text| maker.of_forks(text)));
-        Need { any_of: distinct(terms), bucket: Bucket::Filed }
+        terms.extend(of_forks);
+        Need { any_of: terms, bucket: Bucket::Filed, gist }
     }
 
     /// The terms of births from `first` to `last`, week by week; none if there are more than `max` weeks.
@@ -275,7 +327,11 @@ impl ListFilter {
         let maker = Maker { account, archived };
         let weeks = birthweek(first)..=birthweek(last);
         let few = usize::try_from(weeks.end().saturating_sub(*weeks.start())).is_ok_and(|weeks| weeks < max);
-        few.then(|| Need { any_of: weeks.map(|week| maker.week(week)).collect(), bucket: Bucket::Filed })
+        few.then(|| Need {
+            any_of: weeks.map(|week| maker.week(week)).collect(),
+            bucket: Bucket::Filed,
+            gist: Gist::default(),
+        })
     }
 }
 
@@ -313,6 +369,7 @@ mod tests {
             let filter = filter(if metadata == "{}" { "{}" } else { r#"{"a":{"b":[1.0]}}"# }, &title[..4]);
             for need in filter.word_needs(&Account::local(), false) {
                 assert!(need.any_of.iter().any(|term| terms.filed.contains(term)), "{title}");
+                assert!(terms.gist.may_meet(need.gist), "{title}");
             }
             assert!(terms.filed.len() < LEAVES_MAX + TRIGRAMS_MAX);
         }
@@ -330,6 +387,7 @@ mod tests {
                     let text = &title[*start..end];
                     for need in filter("{}", &text.to_uppercase()).word_needs(&Account::local(), false) {
                         assert!(need.any_of.iter().any(|term| terms.filed.contains(term)), "{text:?} in {title:?}");
+                        assert!(terms.gist.may_meet(need.gist), "{text:?} in {title:?}");
                     }
                 }
             }
@@ -362,6 +420,26 @@ mod tests {
     }
 
     #[test]
+    fn a_gist_passes_over_most_titles_and_tags_and_over_none_of_a_thread_with_too_many() {
+        let words = ["alpha", "kiln", "quartz", "brook", "violet", "hinge", "topaz", "ember", "plume", "rivet"];
+        let gist = |metadata: &str, title: &str| {
+            Terms::of(&Account::local(), Timestamp::from_micros(0), &record(metadata, title)).gist
+        };
+        let meet = |metadata: &str, title: &str, gist: Gist| {
+            let filter = filter(metadata, title);
+            filter.word_needs(&Account::local(), false).iter().all(|need| gist.may_meet(need.gist))
+        };
+        let met = words.iter().flat_map(|title| words.iter().map(|text| meet("{}", text, gist("{}", title))));
+        assert_eq!(met.filter(|met| *met).count(), words.len());
+        let tags = words.map(|word| format!(r#"{{"tags":["{word}"]}}"#));
+        let met = tags.iter().flat_map(|has| tags.iter().map(|asked| meet(asked, "", gist(has, ""))));
+        assert!((10..15).contains(&met.filter(|met| *met).count()));
+        let many: String = (0..300).map(|n| format!(r#""k{n}":{n},"#)).collect();
+        let long: String = (0..400).map(|n| format!("{n} ")).collect();
+        assert_eq!(gist(&format!(r#"{{{many}"a":1}}"#), &long), Gist::UNKNOWN);
+    }
+
+    #[test]
     fn two_letters_lead_to_every_title_that_has_them() {
         for (title, two) in [("a fuqz", "QZ"), ("qzar", "qz"), ("QZ", "qz"), ("Straße", "ße"), ("Forked: uqz", "qz")]
         {
@@ -372,6 +450,8 @@ mod tests {
             assert_eq!(between.len(), 1, "{two} in {title}");
             let need = filter("{}", two).letters_need(&Account::local(), false, between.clone());
             assert!(need.any_of.contains(&between[0]));
+            let unfiled = filter("{}", two).letters_need(&Account::local(), false, Vec::new());
+            assert!(terms.gist.may_meet(need.gist) && terms.gist.may_meet(unfiled.gist), "{two} in {title}");
         }
         for other in ["q", "qza", ""] {
             assert_eq!(filter("{}", other).letters(&Account::local(), false), None, "{other}");

@@ -287,6 +287,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
             ("chain", 2),
             ("gc", 5),
             ("list", 24),
+            ("list-after", 24),
             ("search-first", 12),
             ("search-warm", 6),
             ("soak", 24),

@@ -176,7 +176,7 @@ fn a_store_of_a_newer_program_is_refused_with_both_versions() {
     raw.pragma_update(None, "user_version", 99).expect("a newer version");
     drop(raw);
     match SqliteStore::open(folder.file()) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 19)),
+        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (99, 20)),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }

@@ -125,6 +125,32 @@ async fn a_thread_that_changes_from_minute_to_minute_leaves_the_indexes_of_one_c
 }
 
 #[tokio::test]
+async fn threads_that_move_on_wait_until_there_are_many_and_are_listed_meanwhile() {
+    const MOVED: u64 = 6_000;
+    let pages = Pages::with(MOVED).await;
+    let said = Entry::MessageAppended(MessageBody::user("x"));
+    let file = Connection::open(pages.log.with_extension("db")).expect("a connection");
+    let waiting = || {
+        let count = "SELECT count(*) FROM threads INDEXED BY threads_moved WHERE account = 'local' AND minute <> filed";
+        file.query_row(count, [], |row| row.get::<_, i64>(0)).expect("a count")
+    };
+    let mut most = 0;
+    for from in (0..MOVED).step_by(50) {
+        let writes = (from..from + 50).map(|n| write(thread(n), &said)).collect();
+        pages.store.commit(commit(writes, 1_000_000 + from as i64)).await.expect("a commit");
+        most = most.max(waiting());
+    }
+    // 4,096 may wait, and those that come between two looks.
+    assert!((4_000..5_000).contains(&most) && waiting() < most, "{most}, then {}", waiting());
+    for n in [0, MOVED / 2, MOVED - 1] {
+        let filter = ListFilter { title: Some(title(n)), ..ListFilter::default() };
+        let found = pages.store.list(ListQuery { filter, ..ListQuery::of(Account::local(), 9) }).await.expect("a list");
+        assert_eq!(found.iter().map(|thread| thread.id).collect::<Vec<_>>(), [thread(n)]);
+    }
+    assert_eq!(pages.store.check_lists(9).await.expect("a check"), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn lists_hold_the_threads_that_are_filed_those_that_moved_on_and_new_ones() {
     let pages = Pages::with(300).await;
     let store = &pages.store;

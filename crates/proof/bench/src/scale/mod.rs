@@ -61,7 +61,7 @@ pub(crate) struct ScaleArgs {
 type Row = (&'static str, fn(&Site) -> Result<Vec<Measured>>);
 
 /// In this order: the last one changes the store too much for others.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     ("search-first", search::first),
     ("search-warm", search::warm),
     ("busy", busy::beside_reads),
@@ -71,6 +71,7 @@ const ROWS: [Row; 12] = [
     ("busy-upkeep", busy::beside_upkeep),
     ("soak", soak::soak),
     ("write", write::measure),
+    ("list-after", lists::lists),
     ("chain", chain::measure),
     ("writers", writers::measure),
     ("gc", upkeep::gc),
