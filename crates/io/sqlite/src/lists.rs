@@ -433,14 +433,14 @@ fn threads(sql: &mut Sql, query: &ListQuery, scan: &Scan, part: Part, heads: boo
         sql.bind(", ", key(after.thread));
         sql.push(")");
     }
-    let is_on_shelf = matches!(part, Part::Shelf | Part::Unfiled);
-    if is_on_shelf {
-        glance(sql, &scan.gists);
-    }
-    // A look at the record of the few threads that are left takes less time than a look for each of the terms.
-    let needs = if is_on_shelf && tell_enough(&scan.gists) { &[][..] } else { &scan.needs };
-    for need in needs {
+    glance(sql, &scan.gists);
+    let tell_enough = tell_enough(&scan.gists);
+    for need in &scan.needs {
         sql.push(" AND (");
+        if tell_enough {
+            // A look at the record of the few threads that are left takes less time than one for each of the terms.
+            sql.push(if need.gist.letters == 0 { "t.marks <> -1 OR " } else { "t.letters <> -1 OR " });
+        }
         if need.bucket == Bucket::Filed {
             sql.bind("t.filed = ", UNFILED);
             sql.push(" OR ");
@@ -461,7 +461,7 @@ fn tell_enough(gists: &[Gist]) -> bool {
     gists.len() > 1 || gists.iter().any(|gist| gist.marks != 0)
 }
 
-/// Passes over threads whose gists, which their index has, lack what is asked.
+/// Passes over threads whose gists lack what is asked. The index of those on the shelf has the gists.
 fn glance(sql: &mut Sql, gists: &[Gist]) {
     for gist in gists {
         sql.push(" AND (");

@@ -35,7 +35,7 @@ struct Room {
 const NEW: Room = Room { most: 768, filed_at_once: 512, looks_each: 64 };
 /// For threads that moved on. Their old terms are all over the table, so that filing them costs more, and lists need not
 /// look at their records: a thread with a bit of what is asked is looked up under its terms.
-const MOVED: Room = Room { most: 4_096, filed_at_once: 1_024, looks_each: 128 };
+const MOVED: Room = Room { most: 2_048, filed_at_once: 1_024, looks_each: 128 };
 /// Pages of a file from which on threads that are filed together share so few pages that more of them only hold up others.
 const LARGE_FILE_PAGES: i64 = 1 << 17;
 /// Threads that moved on and are filed together in such a file.
