@@ -14,6 +14,7 @@ use threadkeep_store::{KeyQuery, Result, SegmentRow, StoreError};
 use crate::codec::{self, blob_key, key, rest, segment_key};
 use crate::error::from_sqlite;
 use crate::fences;
+use crate::filing;
 use crate::keys;
 use crate::lease;
 use crate::processes;
@@ -140,7 +141,7 @@ impl Known {
         }
         // The last of the transaction: it fills the memory of SQLite with pages that nothing after it should need.
         for (thread, filed) in std::mem::take(&mut self.on_shelf) {
-            for (thread, filed) in terms::tidy_shelf(connection, thread, filed)? {
+            for (thread, filed) in filing::tidy_shelf(connection, thread, filed)? {
                 if let Some(known) = self.heads.get_mut(&thread) {
                     (known.filed, known.moment) = (filed, Some(terms::moment(known.head.updated)));
                 }
