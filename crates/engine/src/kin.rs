@@ -18,7 +18,7 @@ const FAMILY_MAX: usize = 10_000;
 const FAMILY_PAGE: usize = 200;
 /// Threads that are read at once while the family is walked.
 const READ_AT_ONCE: usize = 200;
-/// Threads of a page whose relatives are read at once. Each may have thousands.
+/// Threads whose relatives are read at once. Each may have thousands.
 const TIED_AT_ONCE: usize = 32;
 
 /// A part of a family.
@@ -168,7 +168,7 @@ impl Walk<'_> {
 
     /// Adds the relatives of a thread that are new.
     async fn follow(&mut self, at: usize, thread: ThreadId, depth: usize) -> Result<()> {
-        let kin = self.kin(at, thread).await?;
+        let kin = self.kin(at, self.order.len(), thread).await?;
         let mut new = 0;
         for &(relative, standing) in &kin.relatives {
             if self.places.contains_key(&relative) {
@@ -197,11 +197,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads what ties these threads to others.
-    async fn tie(&mut self, threads: Vec<ThreadId>) -> Result<()> {
-        if threads.is_empty() {
-            return Ok(());
-        }
+    /// Reads what ties a thread to others, and with it those that come after it, before place `end`.
+    async fn tie(&mut self, at: usize, end: usize) -> Result<()> {
+        let next = self.order[at..end].iter().take(TIED_AT_ONCE);
+        let is_wanted = |id: &ThreadId| !self.kept.contains_key(id) && !self.ties.contains_key(id);
+        let next = next.filter(|(id, _, standing)| *standing == Standing::Owner && is_wanted(id));
+        let threads: Vec<ThreadId> = next.map(|(id, ..)| *id).collect();
         let store = &self.engine.shared.stores.store;
         let items = store.items_of(threads.clone(), vec![ItemKind::Child, ItemKind::Merge]);
         let (relations, items) = tokio::try_join!(store.relations(threads.clone()), items)?;
@@ -210,15 +211,16 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The direct relatives of a thread. One that was deleted meanwhile has none.
-    async fn kin(&mut self, at: usize, id: ThreadId) -> Result<Kin> {
+    /// The direct relatives of the thread at a place. One that was deleted meanwhile has none. The threads up to `end` are
+    /// asked next.
+    async fn kin(&mut self, at: usize, end: usize, id: ThreadId) -> Result<Kin> {
         if let Some(kin) = self.kept.remove(&id) {
             return Ok(kin);
         }
         self.load(at, id).await?;
         let mut kin = Kin { relatives: Vec::new(), relations: Vec::new(), children: Vec::new(), merges: Vec::new() };
         if self.threads.contains_key(&id) && !self.ties.contains_key(&id) {
-            self.tie(vec![id]).await?;
+            self.tie(at, end).await?;
         }
         let Self { engine, threads, among, ties, .. } = self;
         let (Some(thread), Some(ties)) = (threads.get(&id), ties.remove(&id)) else { return Ok(kin) };
@@ -262,17 +264,12 @@ impl Walk<'_> {
         for at in places.clone() {
             let (id, _, standing) = self.order[at];
             self.load(at, id).await?;
-            if (at - places.start).is_multiple_of(TIED_AT_ONCE) {
-                let next = self.order[at..places.end].iter().take(TIED_AT_ONCE);
-                let next = next.filter(|(id, _, standing)| *standing == Standing::Owner && !self.kept.contains_key(id));
-                self.tie(next.map(|(id, ..)| *id).collect()).await?;
-            }
             let Some(thread) = self.threads.get(&id).cloned() else { continue };
             if standing == Standing::Visitor {
                 family.origins.push(thread);
                 continue;
             }
-            let kin = self.kin(at, id).await?;
+            let kin = self.kin(at, places.end, id).await?;
             let is_shown = |other: &ThreadId| self.places.get(other).is_some_and(|place| *place < places.end);
             let is_first = |other: &ThreadId| self.places.get(other).is_some_and(|place| *place <= at);
             for (other, standing) in &kin.relatives {

@@ -123,28 +123,40 @@ impl Store for Counting {
     }
 }
 
+/// The reads of the first page of the family of a thread with so many forks, and the page.
+async fn reads_of_family(forks: u64, limit: usize) -> (u64, usize, Vec<u64>) {
+    let (stores, reads) = (Stores::of(MemoryStore::new()), Arc::new(AtomicU64::new(0)));
+    let counting = Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads), gate: None });
+    let engine = Engine::new(Stores { store: counting, ..stores }, Arc::new(SystemWorld), Limits::default());
+    let create = threadkeep::Create::titled("root").message(MessageBody::user("a"));
+    let root = engine.create(create).await.expect("a thread").id;
+    for _ in 0..forks {
+        engine.fork(root, Fork::default()).await.expect("a fork");
+    }
+    reads.store(0, Ordering::Relaxed);
+    let page = FamilyPage { limit: Some(limit), ..FamilyPage::default() };
+    let family = engine.family_page(root, page).await.expect("a page");
+    let more = family.more.iter().map(|(_, more)| *more).collect();
+    (reads.load(Ordering::Relaxed), family.threads.len(), more)
+}
+
 #[test]
 fn the_first_page_of_a_family_takes_as_many_reads_whatever_its_size() {
     crate::run(async {
-        let mut taken = Vec::new();
-        for forks in [30, 300] {
-            let (stores, reads) = (Stores::of(MemoryStore::new()), Arc::new(AtomicU64::new(0)));
-            let counting =
-                Arc::new(Counting { inner: Arc::clone(&stores.store), reads: Arc::clone(&reads), gate: None });
-            let engine = Engine::new(Stores { store: counting, ..stores }, Arc::new(SystemWorld), Limits::default());
-            let create = threadkeep::Create::titled("root").message(MessageBody::user("a"));
-            let root = engine.create(create).await.expect("a thread").id;
-            for _ in 0..forks {
-                engine.fork(root, Fork::default()).await.expect("a fork");
-            }
-            reads.store(0, Ordering::Relaxed);
-            let page = FamilyPage { limit: Some(20), ..FamilyPage::default() };
-            let family = engine.family_page(root, page).await.expect("a page");
-            assert_eq!((family.threads.len(), family.more), (20, vec![(root, forks - 19)]));
-            taken.push(reads.load(Ordering::Relaxed));
-        }
-        assert_eq!(taken[0], taken[1]);
-        assert!(taken[0] <= 10, "{} reads for 20 threads", taken[0]);
+        let (few, shown, more) = reads_of_family(30, 20).await;
+        assert_eq!((shown, more), (20, vec![11]));
+        assert_eq!(reads_of_family(300, 20).await, (few, 20, vec![281]));
+        assert!(few <= 10, "{few} reads for 20 threads");
+    });
+}
+
+#[test]
+fn a_family_on_one_page_takes_as_many_reads_whatever_its_size() {
+    crate::run(async {
+        let (few, shown, more) = reads_of_family(1, 50).await;
+        assert_eq!((shown, more), (2, vec![]));
+        assert_eq!(reads_of_family(30, 50).await, (few, 31, vec![]));
+        assert!(few <= 10, "{few} reads for 2 threads");
     });
 }
 
