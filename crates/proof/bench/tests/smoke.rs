@@ -268,7 +268,7 @@ fn a_quick_run_of_scale_gives_every_row_for_both_sizes_on_both_stores() {
     let _alone = ON_THE_SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     build_server();
     // A server has no pages of its own to count, and is neither copied nor imported into.
-    for (store, upkeep, write) in [(None, 10, 31), (Some(threadkeep_throwaway::postgres()), 6, 26)] {
+    for (store, upkeep, write) in [(None, 10, 34), (Some(threadkeep_throwaway::postgres()), 6, 29)] {
         let store = store.into_iter().flat_map(|url| ["--store", url]);
         let args: Vec<&str> = ["scale", "--quick", "--json"].into_iter().chain(store).collect();
         let mut rows: BTreeMap<String, usize> = BTreeMap::new();

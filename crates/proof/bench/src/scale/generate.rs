@@ -51,8 +51,13 @@ pub(super) fn thread_id(n: usize) -> ThreadId {
 /// Ordinary thread `n` of all that were made, for writes here and there. It is none that a row deletes, so that no fork
 /// keeps its messages then.
 pub(super) fn some_thread(sizes: &Sizes, n: usize) -> ThreadId {
+    thread_id(some_number(sizes, n))
+}
+
+/// The number of [`some_thread`] among the ordinary threads.
+pub(super) fn some_number(sizes: &Sizes, n: usize) -> usize {
     let bits = bits(n as u64 + 77) as usize;
-    thread_id(bits % (sizes.ordinary() / DELETED_EACH) * DELETED_EACH + 1 + bits / 7 % (DELETED_EACH - 1))
+    bits % (sizes.ordinary() / DELETED_EACH) * DELETED_EACH + 1 + bits / 7 % (DELETED_EACH - 1)
 }
 
 /// The ordinary threads that a row deletes.
@@ -91,8 +96,8 @@ pub(super) fn question(n: usize) -> String {
     format!("how did we {} the {} {} of {} {} {}", words[0], words[1], words[2], words[3], words[4], words[5])
 }
 
-/// The record of ordinary thread `n`.
-pub(super) fn record(n: usize) -> Result<Record> {
+/// The title of ordinary thread `n`.
+pub(super) fn title(n: usize) -> String {
     let mut title = match n % 4 {
         0 => format!("Weekly {TITLE_COMMON} {n} on {}", usual(n % 97)),
         _ => format!("{} {} {n}", usual(n % 1_013), usual(n % 89)),
@@ -101,6 +106,11 @@ pub(super) fn record(n: usize) -> Result<Record> {
         title.push_str(" u");
         title.push_str(TITLE_RARE);
     }
+    title
+}
+
+/// The record of ordinary thread `n`.
+pub(super) fn record(n: usize) -> Result<Record> {
     let mut metadata = serde_json::Map::new();
     if n.is_multiple_of(3) {
         metadata.insert("team".to_owned(), json!({ "name": "blue", "floor": n % 7 }));
@@ -112,7 +122,7 @@ pub(super) fn record(n: usize) -> Result<Record> {
         true => None,
         false => Some(Json::parse("metadata", &serde_json::Value::Object(metadata).to_string())?),
     };
-    Ok(Record { title: Some(title), agent_id: Some(format!("agent-{}", n % 20)), metadata, ..Record::default() })
+    Ok(Record { title: Some(title(n)), agent_id: Some(format!("agent-{}", n % 20)), metadata, ..Record::default() })
 }
 
 /// The world in which forks and files are made: its clock and its chance are the same in every run.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ask::{Repeating, healthz};
 use super::build::forked_thread;
 use super::busy::{CALL_MICROS_MAX, appends};
-use super::generate::{COMMON, METADATA, RARE, TAG, TITLE_COMMON, question, some_thread};
+use super::generate::{COMMON, METADATA, RARE, TAG, TITLE_COMMON, question, some_number, some_thread, title};
 use super::lists::far_offset;
 use super::search::HEALTHZ_MICROS_MAX;
 use super::site::Site;
@@ -62,7 +62,8 @@ fn requests<'a>(site: &Site, target: &Target) -> Vec<(&'a str, Vec<Vec<u8>>)> {
     let list = |query: String| get(format!("/v1/threads?limit=50{query}"));
     let fork = |n: usize| target.request("POST", &format!("/v1/threads/{}/fork", some(n)), "", "{}");
     let title = |n: usize| {
-        let body = json!({ "title": format!("soaked {n}") }).to_string();
+        // Lists that are measured later ask for words of the old one.
+        let body = json!({ "title": format!("{}, soaked {n}", title(some_number(&site.sizes, n))) }).to_string();
         target.request("PATCH", &format!("/v1/threads/{}", some(n)), "", &body)
     };
     let each = |one: &dyn Fn(usize) -> Vec<u8>| (0..KINDS).map(one).collect::<Vec<_>>();
