@@ -168,7 +168,7 @@ impl Walk<'_> {
 
     /// Adds the relatives of a thread that are new.
     async fn follow(&mut self, at: usize, thread: ThreadId, depth: usize) -> Result<()> {
-        let kin = self.kin(at, self.order.len(), thread).await?;
+        let kin = self.kin(at, self.order.len()).await?;
         let mut new = 0;
         for &(relative, standing) in &kin.relatives {
             if self.places.contains_key(&relative) {
@@ -211,9 +211,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The direct relatives of the thread at a place. One that was deleted meanwhile has none. The threads up to `end` are
-    /// asked next.
-    async fn kin(&mut self, at: usize, end: usize, id: ThreadId) -> Result<Kin> {
+    /// The direct relatives of the thread at a place. One that was deleted meanwhile has none. The caller goes on with the
+    /// threads after it, before place `end`.
+    async fn kin(&mut self, at: usize, end: usize) -> Result<Kin> {
+        let (id, ..) = self.order[at];
         if let Some(kin) = self.kept.remove(&id) {
             return Ok(kin);
         }
@@ -269,7 +270,7 @@ impl Walk<'_> {
                 family.origins.push(thread);
                 continue;
             }
-            let kin = self.kin(at, places.end, id).await?;
+            let kin = self.kin(at, places.end).await?;
             let is_shown = |other: &ThreadId| self.places.get(other).is_some_and(|place| *place < places.end);
             let is_first = |other: &ThreadId| self.places.get(other).is_some_and(|place| *place <= at);
             for (other, standing) in &kin.relatives {
