@@ -268,6 +268,7 @@ fn damaged_rows_of_lists_are_found_and_rebuilt() {
         "UPDATE threads SET lifecycle = 3",
         "UPDATE threads SET minute = minute - 9",
         "UPDATE threads SET filed = filed - 1440",
+        "UPDATE threads SET letters = 0",
     ] {
         let folder = Folder::new();
         block_on(async {
